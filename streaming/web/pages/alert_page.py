@@ -13,7 +13,7 @@ from streaming.notifier.silences import Silence, is_silenced
 from streaming.web.context import Answer, Context, NotFound
 from streaming.web.live.group_reader import Notification, read_notifications
 from streaming.web.pages.group_page import GroupFacts
-from streaming.web.pages.silence_scopes import SCOPES, silence_of
+from streaming.web.pages.silencing import SCOPES, SILENCE_MINUTES, silence_of
 from streaming.web.queries import required, text
 from streaming.web.rendering import address
 from streaming.web.views.alerts import AlertView, alert_view, in_order
@@ -24,7 +24,6 @@ from streaming.web.words import Words
 HOURS = 24  # of what happened to the alert, at least
 DAY_MS = 86_400_000
 MOST_OTHERS = 20
-SILENCE_MINUTES = (30, 60, 120, 480, 1440)
 
 
 class AlertPage:

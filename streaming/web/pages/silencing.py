@@ -1,21 +1,25 @@
-"""Silences an alert from its page, or ends a silence."""
+"""Silences an alert from its page, or ends a silence. How much a silence may silence, and for how long."""
 
 import logging
 from collections.abc import Callable
+from glob import escape
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from streaming.errors import MonitorError
+from streaming.notices import OpenAlert
+from streaming.notifier.silence_files import new_id
+from streaming.notifier.silences import Silence
 from streaming.web.context import BadRequest, Context, Refused
-from streaming.web.pages.alert_page import SILENCE_MINUTES
-from streaming.web.pages.silence_scopes import SCOPES, silence_of
 from streaming.web.posted_form import Form, PostedForms
 from streaming.web.rendering import address
 
 log = logging.getLogger(__name__)
 
+SCOPES = ("alert", "cause", "group")  # its kind of finding; all findings with its cause; everything of its group
+SILENCE_MINUTES = (30, 60, 120, 480, 1440)
 LONGEST_WHY = 500
 
 
@@ -68,3 +72,18 @@ class Silencing:
     def _end(self, request: Request, form: Form) -> None:
         ended = self._context.silences.end(form.get("silence", ""), self._context.silences_now_ms())
         log.info("%s ends the silence %r: %s", self._context.user(request).name, form.get("silence", ""), bool(ended))
+
+
+def silence_of(alert: OpenAlert, scope: str, minutes: int, by: str, why: str, now: int) -> Silence:
+    """A silence of the alert's group from ``now`` (epoch ms). No name in it is read as a pattern."""
+    return Silence(
+        id=new_id(),
+        cluster=escape(alert.cluster),
+        group=escape(alert.group),
+        kind=escape(alert.fact.kind) if scope == "alert" else "*",
+        cause=escape(alert.fact.cause or "") if scope == "cause" else "*",
+        from_ts=now,
+        until_ts=now + minutes * 60_000,
+        by=by,
+        why=why,
+    )
