@@ -7,12 +7,10 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from schemas.facts import AlertFact, Fact, GroupFact, HealthFact, Payload, payload_column
+from schemas.facts import AlertFact, Fact, GroupFact, HealthFact, Payload
 from streaming.newest_facts import newest_facts
-from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
 from streaming.tables.facts_log import FactsLog
 
 log = logging.getLogger(__name__)
@@ -38,9 +36,7 @@ class FactsFollower:
     ) -> None:
         self.table_id = table_id
         self.version = version
-        kinds = (*FACT_KINDS, *besides)
-        self._columns = [*KEY_COLUMNS, *map(payload_column, kinds)]
-        self._wanted = pc.field("fact").isin([kind.fact for kind in kinds])
+        self._kinds = (*FACT_KINDS, *besides)
         self._log = FactsLog(path)
         self._is_open = False
         self._polls = 0
@@ -80,16 +76,13 @@ class FactsFollower:
             if version is None or (files := self._log.new_files(version + 1)) is None:
                 break
             for file in files:
-                facts += self._rows(file)
+                facts += self._log.facts(file, self._kinds)
             version += 1
         self.version = version
         return facts
 
     def _has_next(self) -> bool:
         return self.version is not None and self._log.has(self.version + 1)
-
-    def _rows(self, file: str) -> Iterator[Fact]:
-        return facts_of(self._log.rows(file, self._columns, self._wanted))
 
     def _snapshot(self, table: DeltaTable) -> Iterator[Fact]:
         """Skips files that cannot contain wanted facts."""
@@ -101,7 +94,7 @@ class FactsFollower:
             is_recent = str(action.get("partition.date") or newest) >= recent
             kinds = FACT_KINDS if is_recent else (AlertFact,)
             if any(_may_hold(action, kind.fact) for kind in kinds):
-                yield from self._rows(unquote(action["path"]))
+                yield from self._log.facts(unquote(action["path"]), self._kinds)
 
 
 def _is_of_interest(payload: Payload) -> bool:

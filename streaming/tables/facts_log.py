@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from pyarrow.fs import FileSystem, FileType
 
+from schemas.facts import Fact, Payload, payload_column
+from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
 from streaming.tables.storage import delta_uri, files_in
 
 
@@ -67,9 +69,15 @@ class FactsLog:
             return None if actions is None else []
         return [unquote(action["add"]["path"]) for action in actions if _is_change(action.get("add"))]
 
-    def rows(self, file: str, columns: Sequence[str], wanted: pc.Expression) -> pa.Table:
-        """The rows of a file that meet the condition."""
-        return pq.read_table(file, columns=list(columns), filters=wanted, filesystem=self.files, partitioning=None)
+    def facts(
+        self, file: str, kinds: Sequence[type[Payload]], cluster: str | None = None, group: str | None = None
+    ) -> Iterator[Fact]:
+        """The facts of these kinds in a file; of one group where it is named."""
+        wanted = pc.field("fact").isin([kind.fact for kind in kinds])
+        if cluster is not None and group is not None:
+            wanted &= (pc.field("cluster") == cluster) & (pc.field("group") == group)
+        columns = [*KEY_COLUMNS, *map(payload_column, kinds)]
+        return facts_of(pq.read_table(file, columns=columns, filters=wanted, filesystem=self.files, partitioning=None))
 
     def batches(self, file: str, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         """At most ``rows`` rows each; columns that an older file lacks are left out."""

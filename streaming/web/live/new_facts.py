@@ -1,6 +1,5 @@
 """Facts of a group that the tables do not have yet, out of the commits of the facts."""
 
-import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 
 from schemas.facts import (
@@ -12,17 +11,14 @@ from schemas.facts import (
     Payload,
     QueueFact,
     RebalanceFact,
-    payload_column,
 )  # fmt: skip
 from schemas.tables import FACTS
 from streaming.newest_facts import GroupName
 from streaming.projections.progress import Progress
-from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
 from streaming.tables.facts_log import FactsLog
 
 KINDS: tuple[type[Payload], ...] = (AlertFact, GroupFact, MemberFact, MembershipFact, QueueFact, RebalanceFact)
 MOST_COMMITS = 200  # of more than these, the table is quicker to read than the files of each
-_COLUMNS = (*KEY_COLUMNS, *map(payload_column, KINDS))
 
 
 def facts_after(tables: str, progress: Progress | None, name: GroupName) -> list[Fact] | None:
@@ -30,8 +26,6 @@ def facts_after(tables: str, progress: Progress | None, name: GroupName) -> list
     if progress is None or progress.done.initial:
         return None
     log = FactsLog(f"{tables}/{FACTS.name}")
-    wanted = pc.field("fact").isin([kind.fact for kind in KINDS])
-    wanted &= (pc.field("cluster") == name[0]) & (pc.field("group") == name[1])
     found: list[Fact] = []
     try:
         if log.newest().id != progress.done.table:
@@ -41,7 +35,7 @@ def facts_after(tables: str, progress: Progress | None, name: GroupName) -> list
             if files is None:
                 return found if log.newest().version < version else None
             for file in files:
-                found += facts_of(log.rows(file, _COLUMNS, wanted))
+                found += log.facts(file, KINDS, *name)
     except (DeltaError, OSError):
         return None  # compacted and deleted meanwhile
     return None
