@@ -1,21 +1,23 @@
-"""One group: as it is now from the tables of what holds and the facts after them, at an earlier time from the facts."""
+"""One group as it is now, from the tables and the facts after them, and what was sent about its alerts."""
 
 from collections.abc import Iterable, Sequence
 
+from deltalake.exceptions import DeltaError
 from msgspec import Struct
 
-from schemas.facts import Fact
+from schemas.facts import AlertFact, Fact, GroupFact, MemberFact, MembershipFact, Payload, QueueFact, RebalanceFact
 from schemas.tables import FACTS, MEMBERSHIP_CHANGES, NOTIFICATIONS, REBALANCES
 from streaming.errors import SourceError
 from streaming.explain.expired_facts import KEPT_LONGER, read_expired
 from streaming.explain.read_facts import read_group
 from streaming.newest_facts import GroupName
-from streaming.projections.progress import read_progress
+from streaming.projections.progress import Progress, read_progress
 from streaming.tables.facts_log import FactsLog
 from streaming.tables.query import Selection, damage_said, is_of_day_from, millis, text
-from streaming.web.live.new_facts import facts_after
 from streaming.web.views.known import Known
 
+KINDS: tuple[type[Payload], ...] = (AlertFact, GroupFact, MemberFact, MembershipFact, QueueFact, RebalanceFact)
+MOST_COMMITS = 200  # of more than these, the table is quicker to read than the files of each
 MOST_NOTIFICATIONS = 50
 
 
@@ -40,13 +42,33 @@ def read_now(tables: str, name: GroupName, known: Known, now: int, hours: int) -
     since = min([now - hours * 3_600_000, *_beginnings(name, known)])
     progress = read_progress(tables)
     facts = read_expired(tables, name[1], name[0], None, since, (*KEPT_LONGER, MEMBERSHIP_CHANGES, REBALANCES))
-    newer = facts_after(tables, progress, name)
+    newer = _facts_after(tables, progress, name)
     if newer is None and FactsLog(f"{tables}/{FACTS.name}").exists():
         return read_group(tables, name[1], name[0], None)
     facts = _together(facts, newer or [])
     if not facts:
         raise SourceError(f"no group {name[1]} of cluster {name[0]} is known")
     return facts
+
+
+def _facts_after(tables: str, progress: Progress | None, name: GroupName) -> list[Fact] | None:
+    """What was committed after ``progress``. None where the commits cannot say it, or are too many."""
+    if progress is None or progress.done.initial:
+        return None
+    log = FactsLog(f"{tables}/{FACTS.name}")
+    found: list[Fact] = []
+    try:
+        if log.newest().id != progress.done.table:
+            return None
+        for version in range(progress.done.version, progress.done.version + MOST_COMMITS):
+            files = log.new_files(version)
+            if files is None:
+                return found if log.newest().version < version else None
+            for file in files:
+                found += log.facts(file, KINDS, *name)
+    except (DeltaError, OSError):
+        return None  # compacted and deleted meanwhile
+    return None
 
 
 def read_notifications(tables: str, fingerprints: Sequence[str], since: int) -> list[Notification]:
