@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from streaming.core.alerts.signals import DEPLOY_WAIT_MS, GONE_AFTER_MS
+from streaming.core.alerts.deploy_wait import DEPLOY_WAIT_MS
+from streaming.core.alerts.signals import GONE_AFTER_MS
 from streaming.core.evidence.grace import (
     GRACE_BROKER_MS,
     GRACE_MEMBERSHIP_MS,

@@ -1,4 +1,7 @@
-"""Rebalances: from the change that began one to the time when every queue has its expected owner again."""
+"""Rebalances: from the change that began one to the time when every queue has its expected owner again.
+
+How many changes are a REBALANCE_STORM stands in ``findings/group_findings``.
+"""
 
 from collections import Counter
 

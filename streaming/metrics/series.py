@@ -1,4 +1,7 @@
-"""Series as values: what a process exposes at one moment. Pure."""
+"""Series as values: what a process exposes at one moment. Pure.
+
+How many of single groups there may be stands in the table ``[metrics]`` of ``config/sections``.
+"""
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256

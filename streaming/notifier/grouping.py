@@ -1,4 +1,7 @@
-"""Which alerts share a page: those of one group and cause, or of a cluster when many groups fire at once. Pure."""
+"""Which alerts share a page: those of one group and cause, or of a cluster when many groups fire at once. Pure.
+
+How many groups make a storm stands in the table ``[pages]`` of ``config/alerts``.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,7 @@
-"""What the process that writes the projections is told: one line of JSON."""
+"""What the process that writes the projections is told: one line of JSON.
+
+How often the tables are made stands in the table ``[job]`` of ``config/sections``.
+"""
 
 import msgspec
 from msgspec import Struct

@@ -1,4 +1,7 @@
-"""The health of the job itself: the batches' reports, added up to one health fact for each cluster every 15 s."""
+"""The health of the job itself: the batches' reports, added up to one health fact for each cluster.
+
+How often one is written stands in the table ``[job]`` of ``config/sections``.
+"""
 
 from collections.abc import Iterable, Mapping
 from threading import Lock

@@ -1,4 +1,7 @@
-"""The shard of each record, and the key with which Spark's shuffle spreads the shards evenly."""
+"""The shard of each record, and the key with which Spark's shuffle spreads the shards evenly.
+
+How many there are stands in the table ``[job]`` of ``config/sections``.
+"""
 
 from collections.abc import Sequence
 

@@ -9,6 +9,8 @@ from streaming.core.state.deploys import is_to_be_replaced, patience_ms
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import DeployChanges
 
+DEPLOY_WAIT_MS = 540_000  # so that what lasts ten minutes alerts by then
+
 
 def comes_of_members_that_differ(cause: str | None) -> bool:
     """True if a rolling deploy may bring about the cause, because old and new members differ."""
@@ -24,6 +26,11 @@ def is_rolling_deploy(evidence: GroupEvidence) -> bool:
     if _are_all_new(evidence, known) or _run_alike(evidence, known.last_ts):
         patience = min(patience, _to_settle_ms(evidence))
     return evidence.now - known.last_ts <= patience
+
+
+def longest_wait_until(group: Group, differ_since_ts: int) -> int:
+    """Until when a deploy is waited for at most, once members were found to differ."""
+    return differ_since_ts + group.timing.deploy_wait_ms
 
 
 def _are_all_new(evidence: GroupEvidence, known: DeployChanges) -> bool:

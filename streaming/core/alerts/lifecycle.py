@@ -2,8 +2,8 @@
 
 There is one alert per (topic, kind) of a group. Its queues may change while it is open. ``phases`` has the transitions,
 ``signals`` says what the evidence says. How long a finding must hold before its alert fires, and be right before it is
-resolved, stands in the row of its kind in ``core/finding_kinds``. Missing evidence never resolves an alert: the alert
-becomes stale.
+resolved, stands in the row of its kind in ``core/finding_kinds``; when it ends as gone, in ``signals``. Missing
+evidence never resolves an alert: the alert becomes stale.
 """
 
 from collections.abc import Iterable

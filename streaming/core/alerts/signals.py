@@ -5,7 +5,7 @@ from typing import NamedTuple
 from schemas.facts import Cause, Kind, Severity, WaitsFor
 from schemas.reasons import ReasonKind
 from streaming.core.alerts.candidates import AlertCandidate
-from streaming.core.alerts.deploy_wait import comes_of_members_that_differ
+from streaming.core.alerts.deploy_wait import comes_of_members_that_differ, longest_wait_until
 from streaming.core.alerts.details import AlertDetails
 from streaming.core.alerts.flapping import ALERT_RETURNS_WITHIN_MS, is_flapping
 from streaming.core.alerts.phases import PENDING_PHASES, AlertReason, Signal
@@ -20,7 +20,6 @@ from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert
 from streaming.core.state.offsets import is_seen_lately, is_seen_to_be_consumed, is_seen_to_move
 
-DEPLOY_WAIT_MS = 540_000  # so that what lasts ten minutes alerts by then
 GONE_AFTER_MS = 3_600_000  # a group without members, or a queue without a route, for so long is retired
 
 
@@ -81,13 +80,10 @@ def _may_fire(group: Group, alert: Alert, candidate: AlertCandidate) -> bool:
 
 
 def deploy_waited_until(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
-    """Until when a rolling deploy that may bring the alert about is waited for; 0: there is none.
-
-    Not for longer than one may take since members were first found to differ.
-    """
+    """Until when a rolling deploy that may bring the alert about is waited for; 0: there is none."""
     if not candidate.waits_for_deploy:
         return 0
-    return _differ_since(group, alert, candidate) + group.timing.deploy_wait_ms
+    return longest_wait_until(group, _differ_since(group, alert, candidate))
 
 
 def severity_of(group: Group, alert: Alert, candidate: AlertCandidate) -> Severity:

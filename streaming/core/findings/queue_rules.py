@@ -2,7 +2,8 @@
 
 First comes what reports prove. Then comes what offsets alone prove, because a queue that has an owner may still not be
 consumed. Then comes what cannot be known, or not yet; then what does no harm now; then MATCH. Of queues
-whose owners evenkeel does not judge only offsets count. A rule reads the queue's record and nothing else.
+whose owners evenkeel does not judge only offsets count. A rule reads the queue's record and nothing else. How long a
+queue must stand still stands in ``evidence/stalls``, how long it may change hands in ``evidence/grace``.
 """
 
 from collections.abc import Callable
