@@ -23,9 +23,9 @@ GROUP = ["cluster", "consumer_group"]
 QUEUE = """named_struct(
     'broker_name', broker_name, 'queue_id', queue_id, 'finding', finding, 'severity', severity, 'cause', cause,
     'reason', reason, 'owners', coalesce(actual_owners, array()), 'expected', expected_owners,
-    'since_ts', unix_millis(since))"""
+    'since_ts', unix_millis(since_time))"""
 MEMBER = """named_struct(
-    'client_id', client_id, 'present', present, 'since_ts', unix_millis(since),
+    'client_id', client_id, 'present', present, 'since_ts', unix_millis(since_time),
     'brokers', coalesce(brokers, array()), 'instances', instances, 'addresses', coalesce(addresses, array()),
     'language', language, 'version', version, 'message_model', message_model, 'strategy', strategy,
     'orderly', orderly, 'subscriptions', coalesce(subscriptions, array()), 'start_ts', unix_millis(start_time))"""
