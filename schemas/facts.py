@@ -9,6 +9,7 @@ the tables are derived from the fields (``schemas/tables.py``): the text of a fi
 from typing import Annotated, ClassVar
 
 from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from schemas.observed import Observed
 from schemas.reasons import ReasonDetails
@@ -96,7 +97,7 @@ CauseOfFinding = Annotated[
     str | None, "cause of the finding: SAME_CLIENT_ID, VIEW_DIVERGENCE, ...; null: the finding needs none"
 ]
 Owners = Annotated[
-    tuple[str, ...],
+    tuple[str, ...] | None,
     "client ids that report to own the queue; an id twice means two instances; empty: no client does; null: not known",
     AsColumn("actual_owners", form=Form.OWNERS),
 ]
@@ -121,6 +122,11 @@ class Payload(Struct, frozen=True, kw_only=True):
     fact: ClassVar[str]
 
 
+def _if_known(owners: tuple[str, ...] | None, finding: str) -> tuple[str, ...] | None:
+    """The owners; None where an empty list proves nothing. Facts of an older evenkeel have an empty list for both."""
+    return owners if owners or finding in OWNED_BY_NO_CLIENT else None
+
+
 class Interval(Struct, frozen=True, kw_only=True):
     """The finding of a queue from one time to another."""
 
@@ -134,6 +140,9 @@ class Interval(Struct, frozen=True, kw_only=True):
         str | None,
         "critical, warning, info (of a retry topic: no message waited) or none; null in rows of an older evenkeel",
     ] = None
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "owners", _if_known(self.owners, self.finding))
 
 
 class QueueFact(Payload, frozen=True, kw_only=True):
@@ -161,6 +170,10 @@ class QueueFact(Payload, frozen=True, kw_only=True):
     present: Annotated[bool, "false: the queue is no longer in the topic's route, and no client owns it"] = True
     ended: Annotated[Interval | None, "the finding before, which ended with this one; null: none", NO_COLUMN] = None
     reason_details: Details = None
+
+    def __post_init__(self) -> None:
+        if self.present:
+            force_setattr(self, "owners", _if_known(self.owners, self.finding))
 
 
 class AlertQueue(Part, frozen=True):
@@ -262,6 +275,11 @@ class AlertFact(Payload, frozen=True, kw_only=True):
         "since when the rolling deploy has gone on for which it waits, or which may be the reason why it fires; null:"
         " none, or a row of an older evenkeel",
     ] = None
+
+    def __post_init__(self) -> None:
+        if any(queue.owners == () for queue in self.queues):
+            known = [replace(queue, owners=_if_known(queue.owners, self.kind)) for queue in self.queues]
+            force_setattr(self, "queues", tuple(known))
 
 
 class MembershipFact(Payload, frozen=True, kw_only=True):

@@ -49,7 +49,6 @@ KINDS: tuple[type[Payload], ...] = (
     EvaluationFailedFact,
     EventsLostFact,
 )
-OWNED_BY_NOBODY = (Kind.ORPHANED, Kind.NO_MEMBERS)  # of these it is proven
 
 
 def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorStatus | None = None) -> ExplainedGroup:
@@ -123,7 +122,7 @@ def _queue(fact: Fact, queue: QueueFact, waiting: tuple[int, int] | None) -> Exp
         reason=reason_in_short(queue.reason, queue.reason_details, moment),
         reason_kind=_kind(queue.reason),
         reason_details=queue.reason_details,
-        owners=queue.owners if queue.owners or queue.finding in OWNED_BY_NOBODY else None,
+        owners=queue.owners,
         expected=queue.expected,
         since_ts=queue.since_ts,
         told_ts=fact.ts,

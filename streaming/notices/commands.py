@@ -113,7 +113,7 @@ def _jstack(alert: OpenAlert, site: Site) -> Command:
 def _client_id(alert: OpenAlert) -> str | None:
     """The client that the cause names, else an owner, else who should own; that first, where nobody does."""
     named = [client.client_id for client in alert.fact.clients]
-    owners = [owner for queue in alert.fact.queues for owner in queue.owners]
+    owners = [owner for queue in alert.fact.queues for owner in queue.owners or ()]
     expected = [owner for queue in alert.fact.queues for owner in queue.expected or ()]
     if alert.fact.cause in (Cause.LOCK_STUCK, Cause.MEMBER_GONE) and expected:
         return expected[0]

@@ -106,15 +106,15 @@ def _stale_words(alert: OpenAlert, words: Language, now: int, zone: tzinfo | Non
 
 
 def queue_lines(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = timezone.utc) -> Iterator[str]:
-    """Queues with the same owners together, the most first. That nobody owns them is proven of ORPHANED alone."""
+    """Queues with the same owners together, the most first."""
     fact = alert.fact
     alike = grouped(fact.queues, lambda queue: (queue.owners, queue.expected, queue.reason))
     for those in sorted(alike.values(), key=len, reverse=True):
         owners = those[0].owners
-        by_nobody = words.owned_by_nobody if fact.kind == Kind.ORPHANED else words.owner_not_known
+        by_nobody = words.owner_not_known if owners is None else words.owned_by_nobody
         held = words.owned_by if owners else by_nobody
         should = _should_own(those[0], fact, words, lambda ts: clock(ts, now, zone))
-        yield held.format(queues=_ranges(those), owners=_named(owners, words)) + should
+        yield held.format(queues=_ranges(those), owners=_named(owners or (), words)) + should
 
 
 def _should_own(queue: AlertQueue, fact: AlertFact, words: Language, written: Callable[[int], str]) -> str:

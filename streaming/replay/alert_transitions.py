@@ -30,7 +30,7 @@ def transitions(facts: Iterable[Fact]) -> list[AlertTransition]:
 
 
 def as_json(transition: AlertTransition, first_ts: int) -> dict[str, Any]:
-    """One line of ``replay --json``. ``owners``: for each of ``queues``, the client ids that own it."""
+    """One line of ``replay --json``. ``owners``: of each of ``queues``, the client ids that own it; null: not known."""
     fact, alert = transition
     return {
         "ts": fact.ts,
@@ -42,7 +42,7 @@ def as_json(transition: AlertTransition, first_ts: int) -> dict[str, Any]:
         "group": fact.group,
         "topic": fact.topic,
         "queues": [[queue.broker_name, queue.queue_id] for queue in alert.queues],
-        "owners": [list(queue.owners) for queue in alert.queues],
+        "owners": [queue.owners for queue in alert.queues],
         "cause": alert.cause,
         "evidence": english_evidence(alert, moment),
         "fingerprint": alert.fingerprint,
@@ -65,9 +65,10 @@ def details(transition: AlertTransition) -> Iterator[str]:
     """One line each for the queues, their owners, their expected owners and the cause."""
     alert = transition.alert
     for queues in grouped(alert.queues, lambda queue: (queue.owners, queue.expected)).values():
-        owners = f"owned by {named(queues[0].owners)}"
+        known = queues[0].owners
+        owners = "owner not known" if known is None else f"owned by {named(known)}"
         expected = queues[0].expected
-        should = "" if expected is None or expected == queues[0].owners else f", expected {named(expected)}"
+        should = "" if expected is None or expected == known else f", expected {named(expected)}"
         yield f"{ranges((q.broker_name, q.queue_id) for q in queues)}: {owners}{should}"
     why = english_evidence(alert, lambda ts: clock(ts, transition.fact.ts))
     if alert.cause and alert.kind != Kind.UNREADABLE_QUEUES:  # whose evidence names the causes

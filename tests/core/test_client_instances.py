@@ -237,7 +237,7 @@ def test_what_an_id_owned_before_it_left_is_no_second_instance() -> None:
     fleet.run(30)
     fleet.ghost("x")
     fleet.run(10)
-    assert fleet.finding("a0").owners == ()
+    assert fleet.finding("a0").owners is None
     assert fleet.finding("a1").owners == ("x",)
 
 
@@ -251,7 +251,7 @@ def test_what_an_id_owned_before_it_left_it_does_not_own_when_it_is_back() -> No
     fleet.run(10)
     fleet.join("x", answers=False)
     fleet.run(60)
-    assert fleet.finding("a0").owners == ()
+    assert fleet.finding("a0").owners is None
 
 
 def test_what_starves_a_queue_for_longer_than_a_dead_connection_can_is_a_page_whatever_the_cause() -> None:

@@ -181,6 +181,25 @@ def test_facts_of_an_older_evenkeel_have_null_where_they_say_nothing(tmp_path: P
     assert (alert["observed"], alert["clients"][0]["start_times"], alert["queues"][0]["waiting"]) == (None, None, 7)
 
 
+def test_older_facts_with_an_empty_list_for_owners_that_are_not_known_have_null(tmp_path: Path) -> None:
+    teller = Teller()
+    facts = rows_of_facts([
+        teller.queue(START, 0, "UNKNOWN", owners=()), teller.queue(START, 1, "ORPHANED", owners=()),
+        teller.queue(START, 2, "MATCH", owners=(), present=False), teller.alert(START, "firing", "STALLED"),
+    ]).to_pylist()  # fmt: skip
+    for row in facts:
+        for owned in (row["queue"], *(row["alert"] or {"queues": ()})["queues"]):
+            if owned is not None:
+                owned["owners"] = owned["owners"] or []
+    older = pa.Table.from_pylist(facts, arrow_schema(FACTS))
+    write_deltalake(tmp_path / "facts", older, partition_by=["date"])
+    run_projections(str(tmp_path))
+    queues = {row["queue_id"]: row["actual_owners"] for row in read(tmp_path, "queue_assignments")}
+    assert queues == {0: None, 1: [], 2: []}
+    (alert,) = read(tmp_path, "alerts")
+    assert alert["queues"][0]["actual_owners"] is None
+
+
 def test_tables_whose_columns_have_other_comments_are_written_to(finished: Path, tables: Path) -> None:
     """Delta refuses rows whose columns have other comments than the table's."""
     for table in PROJECTIONS:

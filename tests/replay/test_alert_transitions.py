@@ -30,7 +30,7 @@ def test_queues_with_equal_owners_share_a_line() -> None:
     )  # fmt: skip
     assert list(details(one)) == [
         "a 0-1: owned by x, y, expected x",
-        "b 0: owned by nobody",
+        "b 0: owner not known",
         "SAME_CLIENT_ID: two of them",
     ]
 
@@ -99,7 +99,7 @@ def test_json_of_a_transition() -> None:
         "group": "g",
         "topic": "T",
         "queues": [["a", 0]],
-        "owners": [["x", "x"]],
+        "owners": [("x", "x")],
         "cause": "SAME_CLIENT_ID",
         "evidence": "two of them",
         "fingerprint": "f",

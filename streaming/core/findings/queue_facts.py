@@ -3,7 +3,6 @@
 from collections.abc import Set
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from schemas.facts import Interval, Kind, QueueFact, Severity
 from schemas.reasons import Reason, ReasonKind
@@ -171,7 +170,9 @@ def _ended(group: Group, queue: Queue) -> Interval | None:
     )
 
 
-def _queue_fact(group: Group, queue: Queue, verdict: Verdict, ended: Interval | None) -> QueueFact:
+def _queue_fact(
+    group: Group, queue: Queue, verdict: Verdict, ended: Interval | None, *, present: bool = True
+) -> QueueFact:
     return QueueFact(
         broker_name=group.broker_of(queue).name,
         queue_id=queue.queue_id,
@@ -183,6 +184,7 @@ def _queue_fact(group: Group, queue: Queue, verdict: Verdict, ended: Interval | 
         owners=group.client_ids(verdict.owners),
         expected=None if verdict.expected is None else group.client_ids(verdict.expected),
         since_ts=began_ts(queue, verdict.kind),
+        present=present,
         ended=ended,
     )
 
@@ -195,7 +197,7 @@ def _drop_vanished(group: Group, found: list[TopicFindings], judged: Set[int]) -
             continue
         verdict = Verdict(Kind.MATCH, Severity.NONE, Reason(ReasonKind.LEFT_ROUTE), [], [])
         ended, queue.severity = _ended(group, queue), 0
-        fact = replace(_queue_fact(group, queue, verdict, ended), present=False)
+        fact = _queue_fact(group, queue, verdict, ended, present=False)
         queue.publish_delay_ms, queue.finding = -1, FINDING_CODES.index(Kind.MATCH)
         queue.since_ts = group.state.now
         queue.owners, queue.expected, queue.anomaly = [], None, None

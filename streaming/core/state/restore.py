@@ -76,7 +76,7 @@ def _restore_queue(group: Group, known: SeedQueue) -> None:
     queue.finding = next(code for code, kind in enumerate(FINDING_CODES) if kind.value == fact.finding)
     queue.cause = fact.cause
     queue.since_ts, queue.publish_delay_ms = fact.since_ts, max(0, group.state.now - fact.since_ts)
-    queue.owners = sorted(group.client(owner) for owner in fact.owners)
+    queue.owners = sorted(group.client(owner) for owner in fact.owners or ())
     queue.expected = None if fact.expected is None else [group.client(owner) for owner in fact.expected]
 
 
