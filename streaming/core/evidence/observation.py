@@ -84,10 +84,9 @@ def _observe_outside(topic: TopicEvidence, index: int, queue: Queue) -> QueueEvi
 def _observe_queue(topic: TopicEvidence, index: int, queue: Queue) -> QueueEvidence:
     evidence = QueueEvidence(topic, index)
     _note_mismatch(evidence, queue)
-    is_still = queue.stalled_ms > 0 or queue.unconsumed_since_ts > 0
-    if is_still or queue.anomaly is not None:
-        _note_idle_owner(evidence, queue, is_still)
-    if is_still:
+    if evidence.stands_still or queue.anomaly is not None:
+        _note_idle_owner(evidence, queue, evidence.stands_still)
+    if evidence.stands_still:
         _note_who_is_to_consume(evidence, queue)
     return evidence
 

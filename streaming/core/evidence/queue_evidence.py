@@ -16,7 +16,8 @@ MIN_UNEXPLAINED_REPORTS = 3  # reports in turn: changes that were still under wa
 class QueueEvidence:
     """One queue under judgement. ``owners``: by the newest reports; ``counting``: by those that count.
 
-    A report counts that is recent, and came after the grace.
+    A report counts that is recent, and came after the grace. ``stands_still``: messages wait, and some offset has not
+    moved.
     """
 
     __slots__ = (
@@ -27,7 +28,7 @@ class QueueEvidence:
         "is_lifted",
         "owners",
         "queue",
-        "recent",
+        "stands_still",
         "topic",
     )
 
@@ -39,8 +40,8 @@ class QueueEvidence:
         self.expected = None if topic.expected is None else topic.expected.get(index)
         self.is_doubtful = topic.is_doubtful(self.queue)
         self.is_lifted = self._has_settled_too_long()
-        self.recent = topic.now - topic.timing.report_max_age_ms
-        since = self.recent if self.is_lifted else max(topic.grace.ready_ts, self.recent)
+        self.stands_still = self.queue.stalled_ms > 0 or self.queue.unconsumed_since_ts > 0
+        since = topic.recent_ts if self.is_lifted else topic.counts_from_ts
         all_count = topic.reports_as_of >= since and not topic.non_reporting
         self.counting = self.owners if all_count else topic.proven_owners(index, since)
 
@@ -94,11 +95,6 @@ class QueueEvidence:
         return self.topic.is_heard
 
     @property
-    def stands_still(self) -> bool:
-        """True if messages wait, and some offset has not moved."""
-        return self.queue.stalled_ms > 0 or self.queue.unconsumed_since_ts > 0
-
-    @property
     def is_reported_since_change(self) -> bool:
         """True if every member has reported since the last change, or the queue has settled for too long."""
         return self.topic.is_since_change or (self.is_lifted and self.topic.is_fresh)
@@ -108,7 +104,7 @@ class QueueEvidence:
         """Owners whose reports count, or who repeat them whatever else changes; none unless there are two or more."""
         if len(self.owners) < 2:
             return []
-        since = self.recent if self.says_twice_for_long else max(self.recent, self.topic.grace.ready_ts)
+        since = self.topic.recent_ts if self.says_twice_for_long else self.topic.counts_from_ts
         return self.topic.proven_owners(self.index, since)
 
     @property

@@ -46,6 +46,8 @@ class TopicEvidence(TopicShares):
         self.members = self.listed.members
         self.non_reporting = self.listed.non_reporting
         self.grace = grace_of(topic, self._host_brokers(), group.timing, of_group.orderly)
+        self.recent_ts = self.now - group.timing.report_max_age_ms
+        self.counts_from_ts = max(self.grace.ready_ts, self.recent_ts)
         self.reports_as_of = self.listed.reports_as_of
         self.is_fresh = self.reports_as_of > 0 and self.now - self.reports_as_of <= group.timing.report_max_age_ms
         self.is_complete = self.is_fresh and self.reports_as_of >= self.grace.ready_ts

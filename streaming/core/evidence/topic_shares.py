@@ -24,7 +24,7 @@ class TopicShares:
     uncovered: list[int]
     listed: ListedMembers
 
-    @property
+    @cached_property
     def broadcasts(self) -> bool:
         return self.of_group.broadcasts
 
@@ -58,7 +58,7 @@ class TopicShares:
         """
         return self._expectation if isinstance(self._expectation, dict) else None
 
-    @property
+    @cached_property
     def why_not_expected(self) -> Reason | None:
         """Why the expected owners are not known; None: they are, or the group broadcasts."""
         return self._expectation if isinstance(self._expectation, Reason) else None

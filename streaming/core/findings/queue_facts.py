@@ -1,7 +1,5 @@
 """Keeps each queue's finding, and emits a fact where something has changed."""
 
-from collections.abc import Set
-
 from msgspec import Struct
 
 from schemas.facts import Interval, Kind, QueueFact, Severity
@@ -40,17 +38,23 @@ def record_findings(group: Group, found: list[TopicFindings]) -> Since:
     """
     for findings in found:
         _record_topic(group, findings)
-    judged = {index for findings in found for index in findings.verdicts}
-    _drop_vanished(group, found, judged)
-    return _since(group, found, judged)
+    not_judged = _not_judged(group, found)
+    _drop_vanished(group, found, not_judged)
+    return _since(group, found, not_judged)
 
 
 def recorded_since(group: Group, found: list[TopicFindings]) -> Since:
     """Since when it is so, as the last evaluation has recorded it: of queues that are not MATCH, or not judged now."""
-    return _since(group, found, {index for findings in found for index in findings.verdicts})
+    return _since(group, found, _not_judged(group, found))
 
 
-def _since(group: Group, found: list[TopicFindings], judged: Set[int]) -> Since:
+def _not_judged(group: Group, found: list[TopicFindings]) -> list[int]:
+    judged = {index for findings in found for index in findings.verdicts}
+    known = len(group.state.queues)
+    return [] if len(judged) == known else [index for index in range(known) if index not in judged]
+
+
+def _since(group: Group, found: list[TopicFindings], not_judged: list[int]) -> Since:
     queues = group.state.queues
     kinds: dict[int, Kind] = {
         index: verdict.kind
@@ -58,7 +62,7 @@ def _since(group: Group, found: list[TopicFindings], judged: Set[int]) -> Since:
         for index, verdict in findings.verdicts.items()
         if verdict.kind is not Kind.MATCH
     }
-    kinds |= {index: FINDING_CODES[queue.finding] for index, queue in enumerate(queues) if index not in judged}
+    kinds |= {index: FINDING_CODES[queues[index].finding] for index in not_judged}
     return {index: _since_of(queues[index], kind) for index, kind in kinds.items()}
 
 
@@ -189,11 +193,11 @@ def _queue_fact(
     )
 
 
-def _drop_vanished(group: Group, found: list[TopicFindings], judged: Set[int]) -> None:
+def _drop_vanished(group: Group, found: list[TopicFindings], not_judged: list[int]) -> None:
     """Queues that left the route and have no owner: emits one fact for each, and keeps since when it is so."""
     unknown_route = {f.evidence.index for f in found if not f.evidence.route_known}
-    for index, queue in enumerate(group.state.queues):
-        if index in judged or queue.publish_delay_ms < 0 or queue.topic in unknown_route:
+    for queue in group.queues_at(not_judged):
+        if queue.publish_delay_ms < 0 or queue.topic in unknown_route:
             continue
         verdict = Verdict(Kind.MATCH, Severity.NONE, Reason(ReasonKind.LEFT_ROUTE), [], [])
         ended, queue.severity = _ended(group, queue), 0
