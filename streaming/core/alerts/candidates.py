@@ -61,7 +61,7 @@ def _messages_wait(group: Group, queues: list[int]) -> bool:
 
 
 def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[int], since: Since) -> AlertCandidate:
-    why = findings.why.get(kind)
+    of_group, why = findings.evidence.of_group, findings.why.get(kind)
     cause = None if why is None else why.cause
     verdicts = [findings.verdicts[index] for index in queues]
     may_wait = kind is not Kind.SLOW_CONSUMER and not _is_left_to_non_reporting(findings, queues)
@@ -74,9 +74,9 @@ def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[i
         queues=tuple(sorted(queues, key=group.message_queue)),
         has_held_long_enough=any(_has_held_long_enough(group, index, findings, since[index]) for index in queues),
         holds_until_ts=min(since[index].since_ts + _hold_ms(group, index, findings) for index in queues),
-        is_harm=kind is Kind.ORPHANED and any(_is_harm(group, index, findings) for index in queues),
-        is_overdue=kind is not Kind.MISPLACED and any(_is_overdue(group, index, findings) for index in queues),
-        waits_for_deploy=may_wait and waits_for_deploy(findings.evidence.of_group, cause),
+        is_harm=kind is Kind.ORPHANED and any(is_harm(of_group, queue) for queue in group.queues_at(queues)),
+        is_overdue=kind is not Kind.MISPLACED and any(is_overdue(of_group, queue) for queue in group.queues_at(queues)),
+        waits_for_deploy=may_wait and waits_for_deploy(of_group, cause),
         clients=() if why is None else tuple(sorted(why.clients)),
         since_ts=min(since[index].began_ts for index in queues),
     )
@@ -133,14 +133,6 @@ def _is_group_overdue(evidence: GroupEvidence) -> bool:
     )
     is_away_on_purpose = missed_since_ts(evidence.group) > state.empty_since
     return is_new and (not is_away_on_purpose or evidence.now >= expected_back_by(evidence.group))
-
-
-def _is_overdue(group: Group, index: int, findings: TopicFindings) -> bool:
-    return is_overdue(findings.evidence.of_group, group.state.queues[index])
-
-
-def _is_harm(group: Group, index: int, findings: TopicFindings) -> bool:
-    return is_harm(findings.evidence.of_group, group.state.queues[index])
 
 
 def candidates_of_group(

@@ -4,7 +4,7 @@ A rule that needs to know something new gets a field here. The record is built o
 right, because most queues are.
 """
 
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
@@ -103,20 +103,7 @@ class QueueRecord(Struct, frozen=True, kw_only=True, gc=False):
         return len(self.owners) == 1 and (self.expected is None or self.owners == self.expected)
 
 
-class _Plain(Protocol):
-    @property
-    def owners(self) -> list[int]: ...
-    @property
-    def expected(self) -> list[int] | None: ...
-    @property
-    def is_heard(self) -> bool: ...
-    @property
-    def is_doubtful(self) -> bool: ...
-    @property
-    def stands_still(self) -> bool: ...
-
-
-def is_plainly_right(q: _Plain) -> bool:
+def is_plainly_right(q: QueueEvidence | QueueRecord) -> bool:
     """The common case, which needs no record: no rule applies to such a queue.
 
     A record has the same answer as the evidence that it is made of. A test shows for any record that no rule applies.
