@@ -128,6 +128,13 @@ def test_before_it_is_set_a_silence_says_what_it_silences(app: Starlette, watch:
     assert of_group.count(" · ") >= of_cause.count(" · ")
 
 
+def test_the_form_begins_with_the_cause(app: Starlette, watch: Watch) -> None:
+    """One fault has several alerts, and a silence is for the fault."""
+    page = ask(app, f"/alert?id={the_alert(watch).fact.fingerprint}").text
+
+    assert re.findall(r'value="(\w+)" checked', page.replace("\n", " ")) == ["cause"]
+
+
 def test_a_silence_for_a_cause_silences_its_twin(app: Starlette, settings: WebSettings, watch: Watch) -> None:
     assert ask(app, "/silence", form=form_of(app, watch, scope="cause")).status == 303
 
