@@ -4,12 +4,16 @@ The checkpoint has a second source, the seeds, which the first batch reads befor
 the offsets in the newest commit of facts, so no record is left out.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from schemas.facts import MemberFact, payload_column
+from schemas.table_definition import Column, Form, Table
+from schemas.tables import ALERTS, GROUP_MEMBERS, QUEUE_ASSIGNMENTS
 from streaming.errors import CheckpointError, SourceError
 from streaming.projections.projector import run_projections
 from streaming.spark.brokers import Brokers
@@ -20,23 +24,42 @@ from streaming.spark.sources import KafkaSource, name_of
 from streaming.spark.storage import Folder
 
 GROUP = ["cluster", "consumer_group"]
-QUEUE = """named_struct(
-    'broker_name', broker_name, 'queue_id', queue_id, 'finding', finding, 'severity', severity, 'cause', cause,
-    'reason', reason, 'owners', coalesce(actual_owners, array()), 'expected', expected_owners,
-    'since_ts', unix_millis(since_time))"""
-MEMBER = """named_struct(
-    'client_id', client_id, 'present', present, 'since_ts', unix_millis(since_time),
-    'brokers', coalesce(brokers, array()), 'instances', instances, 'addresses', coalesce(addresses, array()),
-    'language', language, 'version', version, 'message_model', message_model, 'strategy', strategy,
-    'orderly', orderly, 'subscriptions', coalesce(subscriptions, array()), 'start_ts', unix_millis(start_time))"""
-ALERT = """named_struct(
-    'fingerprint', fingerprint, 'state', state, 'severity', severity, 'kind', kind, 'cause', cause,
-    'evidence', coalesce(evidence, ''), 'observed', observed, 'reason', reason,
-    'stale', stale, 'active_ts', unix_millis(active_time),
-    'fired_ts', unix_millis(fired_time), 'resolved_ts', unix_millis(resolved_time),
-    'queues', transform(queues, q -> named_struct(
-        'broker_name', q.broker_name, 'queue_id', q.queue_id,
-        'owners', coalesce(q.actual_owners, array()), 'expected', q.expected_owners)))"""
+
+
+def _fact(table: Table, fields: str) -> str:
+    """SQL that makes a fact again from a row of the table, with these fields."""
+    (kind,) = table.kinds
+    column_of = {one.field: one for one in table.columns if one.path == f"{payload_column(kind)}.{one.field}"}  # type: ignore[arg-type]
+    defaults = {one.name: one.default for one in msgspec.structs.fields(kind)}
+    return _struct((name, _filled(_field(column_of[name], ""), defaults[name])) for name in fields.split())
+
+
+def _field(column: Column, row: str) -> str:
+    value = f"{row}{column.name}"
+    if column.form is Form.TIME:
+        return f"unix_millis({value})"
+    if column.form is Form.PARTS:
+        return f"transform({value}, part -> {_struct((one.field, _field(one, 'part.')) for one in column.parts)})"
+    return value
+
+
+def _filled(value: str, default: Any) -> str:
+    """The value, or the field's empty default where the table has null."""
+    if default == ():
+        return f"coalesce({value}, array())"
+    return f"coalesce({value}, '')" if default == "" else value
+
+
+def _struct(fields: Iterable[tuple[str, str]]) -> str:
+    return f"named_struct({', '.join(f'{name!r}, {value}' for name, value in fields)})"
+
+
+QUEUE = _fact(QUEUE_ASSIGNMENTS, "broker_name queue_id finding severity cause reason owners expected since_ts")
+MEMBER = _fact(GROUP_MEMBERS, " ".join(MemberFact.__struct_fields__))
+ALERT = _fact(
+    ALERTS,
+    "fingerprint state severity kind cause evidence observed reason stale active_ts fired_ts resolved_ts queues",
+)
 
 
 class Reseeded(NamedTuple):
