@@ -26,9 +26,13 @@ def duplicated():
     """A group with an alert that fires."""
     made = Fleet()
     made.join("x", "y")
-    made.run(60)
     made.own("y", "a0 b0-3")
-    return made.run(60)
+    return made.run(120)
+
+
+def _identity(alert: AlertFact):
+    """The alert, and since when the first of its queues is not as it should be."""
+    return alert.fingerprint, alert.since_ts
 
 
 def test_open_alerts_go_on_under_another_shard_count(spark, kafka, topic, tmp_path):
@@ -49,9 +53,10 @@ def test_open_alerts_go_on_under_another_shard_count(spark, kafka, topic, tmp_pa
     pipeline.run(**again)
     new = [fact for fact in pipeline.facts() if fact not in old_facts]
     assert min(fact.seq for fact in new) > max(fact.seq for fact in old_facts)
-    (fired,) = {fact.payload.fingerprint for fact in old_facts if isinstance(fact.payload, AlertFact)}
+    ((fired, since),) = {_identity(fact.payload) for fact in old_facts if isinstance(fact.payload, AlertFact)}
     alerts = [fact.payload for fact in new if isinstance(fact.payload, AlertFact)]
-    assert [(alert.fingerprint, alert.state) for alert in alerts][-1] == (fired, "resolved")
+    assert since < alerts[-1].active_ts
+    assert (*_identity(alerts[-1]), alerts[-1].state) == (fired, since, "resolved")
     assert "pending" not in {alert.state for alert in alerts}
 
     assert FactsTable(spark, pipeline.plan().tables).notes()[0].offsets == {topic: {"0": len(fleet.events)}}
