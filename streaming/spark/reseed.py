@@ -58,7 +58,8 @@ QUEUE = _fact(QUEUE_ASSIGNMENTS, "broker_name queue_id finding severity cause re
 MEMBER = _fact(GROUP_MEMBERS, " ".join(MemberFact.__struct_fields__))
 ALERT = _fact(
     ALERTS,
-    "fingerprint state severity kind cause evidence observed reason stale active_ts fired_ts resolved_ts since_ts queues",
+    "fingerprint state severity kind cause evidence observed reason stale active_ts fired_ts resolved_ts since_ts "
+    "queues",
 )
 
 
