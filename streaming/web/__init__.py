@@ -1,1 +1,1 @@
-"""``evenkeel web``: what the tables tell, for a browser. It shows the same facts as pages and ``explain``."""
+"""``evenkeel web``: the contents of the tables in a browser. It shows the same facts as pages and ``explain``."""

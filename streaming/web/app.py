@@ -1,4 +1,4 @@
-"""The addresses of the server, and what answers them."""
+"""The addresses of the server, and the functions that answer them."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Container
 
@@ -39,14 +39,14 @@ Handler = Callable[[Request], Awaitable[Response]]
 PAGES = ("silences", "health", "plan")
 YEAR_S = 31_536_000
 HEARTBEAT_S = 20.0
-MOST_STREAMS = 300  # each open page has one; all else that the guard lets in is for pages
-STREAM_S = 600.0  # then a browser connects again, so that who may no longer read gets nothing more
+MOST_STREAMS = 300  # each open page has one; the guard's other requests are for pages
+STREAM_S = 600.0  # then a browser connects again, so that a user who lost the right to read gets nothing more
 
 
 def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None) -> Starlette:
-    """The application. It reads no tables into ``watch``: a thread does that (``Watch.start_reading``).
+    """The application. A thread reads the tables into ``watch`` (``Watch.start_reading``); this function does not.
 
-    ``exposed``: of the process; None: the pages are all it serves.
+    ``exposed``: the metrics of the process; None: it serves the pages only.
     """
     exposition = Exposition(exposed or exposed_pages(settings, watch))
     context = Context(settings, watch, PAGES)
@@ -80,7 +80,7 @@ def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None)
 
 
 class Pages:
-    """Pages are made in threads, since they may read tables; in so few that some are left for all else."""
+    """Makes pages in threads, since they may read tables. Their number is limited, so that some threads stay free."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -113,7 +113,7 @@ class Pages:
 
 
 def changes(context: Context) -> Handler:
-    """Server-sent events: the number of each change of a group, or of any, and how old the newest data is.
+    """Server-sent events: the number of each change of a group, or of any group, and the age of the newest data.
 
     The age is sent, not the time: the browser's clock may be wrong.
     """
@@ -150,7 +150,7 @@ def changes(context: Context) -> Handler:
 
 
 async def open_link(request: Request) -> Response:
-    """Where the link of a page leads: to its alert, else to its group, else to its cluster."""
+    """Redirect the link of a page to its alert, else to its group, else to its cluster."""
     cluster, group, alert = (text(request.query_params, name) for name in ("cluster", "group", "alert"))
     if alert:
         return RedirectResponse(address("/alert", id=alert, cluster=cluster, group=group), 303)
@@ -160,7 +160,7 @@ async def open_link(request: Request) -> Response:
 
 
 def choice(cookie: str, known: Container[str], default: str) -> Handler:
-    """Keeps what a reader chose, ``to`` of the address, in a cookie, and goes back to where its link was."""
+    """Store the choice of a reader (``to`` of the address) in a cookie, and redirect to the page with the link."""
 
     async def handle(request: Request) -> Response:
         back = text(request.query_params, "back", 4000)
@@ -189,9 +189,9 @@ def exposed_pages(settings: WebSettings, watch: Watch) -> Exposed:
 
 
 def endpoint(exposition: Exposition) -> Handler:
-    """For Prometheus and those that restart what has died, in a thread: the text of many groups takes a while.
+    """An endpoint for Prometheus and for supervisors, answered in a thread: the text of many groups takes a while.
 
-    That the process lives is answered without one, whatever all threads do.
+    The liveness answer needs no thread, so it comes even if all threads are busy.
     """
 
     async def handle(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""What handlers share: what is known, who asks, in which language, and how an answer is made."""
+"""The context that handlers share: the known facts, the user, the language, and how an answer is made."""
 
 import logging
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from streaming.wording.times import zone_then
 log = logging.getLogger(__name__)
 
 LANGUAGE_COOKIE = "language"
-PAGE_THREADS = 16  # for what may read tables; so some are left for who asks, silences and metrics
+PAGE_THREADS = 16  # for requests that may read tables; so some threads stay free for users, silences and metrics
 
 
 class NotFound(MonitorError):
@@ -36,11 +36,11 @@ class NotFound(MonitorError):
 
 
 class BadRequest(MonitorError):
-    """A value of the request is none that it may have."""
+    """A value of the request is not allowed."""
 
 
 class Refused(MonitorError):
-    """Who asks may not do that, or the form is none of ours."""
+    """The user may not do that, or the form is not from this server."""
 
 
 class Busy(MonitorError):
@@ -51,14 +51,14 @@ STATUS: dict[type[MonitorError], int] = {BadRequest: 400, Refused: 403, NotFound
 
 
 def status_of(error: MonitorError, otherwise: int = 503) -> int:
-    """The HTTP status of an answer that could not be made. ``otherwise``: of errors that are not of this module."""
+    """The HTTP status for an error. ``otherwise``: the status for errors that are not of this module."""
     return next((status for kind, status in STATUS.items() if isinstance(error, kind)), otherwise)
 
 
 class Answer(NamedTuple):
     """A template and its values. ``live``: the address of its live updates, and the number that it shows.
 
-    ``cluster``: whose data it shows; empty: that of all.
+    ``cluster``: the cluster whose data it shows; empty: all clusters.
     """
 
     template: str
@@ -70,7 +70,7 @@ class Answer(NamedTuple):
 
 
 class Context:
-    """One for a server."""
+    """The context of a server."""
 
     def __init__(self, settings: WebSettings, watch: Watch, pages: tuple[str, ...] = ()) -> None:
         self.settings = settings
@@ -88,14 +88,14 @@ class Context:
         return user
 
     def notifier_reads(self) -> bool:
-        """Whether a notifier delivers from the folder where silences are written."""
+        """True if a notifier delivers from the folder where silences are written."""
         try:
             return running_notifier(self.settings.state) is not None
         except OSError:
             return False
 
     def silences_now_ms(self) -> int:
-        """The time by which silences last: the notifier's clock, also where the tables are of the past."""
+        """The time by which silences last: the notifier's clock, also if the tables are of the past."""
         return now_ms()
 
     def words(self, request: Request) -> Words:
@@ -104,14 +104,14 @@ class Context:
         return words_in(self.language(request), reader_zone(chosen, of_browser, self.settings.site.zone))
 
     def site(self, words: Words) -> Site:
-        """The settings' one, with the reader's zone."""
+        """The site of the settings, with the reader's zone."""
         return self.settings.site._replace(zone=words.zone)
 
     def language(self, request: Request) -> str:
         return preferred(request.headers.get("accept-language", ""), request.cookies.get(LANGUAGE_COOKIE, ""))
 
     def _own_zone(self, request: Request) -> str:
-        """What the reader's own zone is called now, where it is not UTC; empty: there is nothing to choose."""
+        """The current name of the reader's own zone if it is not UTC; empty: there is nothing to choose."""
         now = self.watch.now_ms()
         own = own_zone(request.cookies.get(BROWSER_COOKIE, ""), self.settings.site.zone)
         name = zone_then(now, own)
@@ -145,12 +145,12 @@ class Context:
         return HTMLResponse(page, answer.status, {"Vary": "Accept-Language, Cookie"})
 
     def refusal(self, request: Request, error: MonitorError, otherwise: int = 503) -> HTMLResponse:
-        """The page that says why there is no other. ``otherwise``: the status of errors that are not of this module."""
+        """The page that explains a refusal. ``otherwise``: the status for errors that are not of this module."""
         message = str(error) or self.words(request)("busy")
         return self.html(request, Answer("message.html", {"message": message}, status=status_of(error, otherwise)))
 
 
 def _address_of(request: Request) -> str:
-    """On this server: two slashes at its beginning would name another one."""
+    """The address on this server: two slashes at its beginning would name another server."""
     path = "/" + request.url.path.lstrip("/\\")
     return f"{path}?{request.url.query}" if request.url.query else path

@@ -16,7 +16,7 @@ from streaming.web.settings import Listen, WebSettings
 
 
 def web_settings(config: Config, alerts: Alerts, file: Path | None = None) -> WebSettings:
-    """``file``: of the configuration, for the commands on the pages. Raises SetupError for a file of users."""
+    """The settings. ``file``: the configuration's path, for commands. Raises SetupError for a wrong file of users."""
     web = config.web
     host, port = web.address()
     return WebSettings(
@@ -40,7 +40,7 @@ def web_settings(config: Config, alerts: Alerts, file: Path | None = None) -> We
 
 
 def started_as(program: str) -> str:
-    """How this evenkeel is started again at a shell's prompt of this machine. ``program``: what Python calls it."""
+    """The command that starts this evenkeel in a shell on this machine. ``program``: its name for Python."""
     path = Path(program).absolute()
     if path.name == "__main__.py":
         return f"{quote(sys.executable)} -m streaming"

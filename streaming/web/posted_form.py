@@ -1,4 +1,4 @@
-"""A form that was posted: read within bounds of size, time and number at once, and only if it is one of ours."""
+"""A posted form: read within limits of size, time and number at once, and only if it is from this server."""
 
 from urllib.parse import parse_qs
 
@@ -17,14 +17,14 @@ Form = dict[str, str]
 
 
 class PostedForms:
-    """Forms that are being read. Who sends half of one holds one of few places, for seconds."""
+    """Forms that are being read. A client that sends half a form takes one of few places, for seconds."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._at_once = 0
 
     async def read(self, request: Request) -> Form:
-        """The first value of each field. Raises BadRequest for a form that is too large, too slow, or none; Busy."""
+        """The first value of each field. Raises Busy; BadRequest for a form that is too large, too slow, or none."""
         if self._at_once >= MOST_AT_ONCE:
             raise Busy
         self._at_once += 1
@@ -39,7 +39,7 @@ class PostedForms:
             self._at_once -= 1
 
     def require_ours(self, request: Request, form: Form) -> None:
-        """Raises Refused where it may come from another site."""
+        """Raise Refused if the form may come from another site."""
         user, headers = self._context.user(request), request.headers
         is_ours = comes_from_here(headers.get("host", ""), headers.get("origin", ""), headers.get("sec-fetch-site", ""))
         if not is_ours or not self._context.forms.is_valid(

@@ -1,4 +1,4 @@
-"""Values out of a request's query, each within its bounds."""
+"""Reads values from a request's query, each within its limits."""
 
 from collections.abc import Container
 
@@ -8,12 +8,12 @@ from streaming.web.context import BadRequest
 
 
 def text(query: QueryParams, name: str, most: int = 255) -> str:
-    """Empty where it is not given; cut where it is too long."""
+    """The text of a parameter: empty if it is missing; cut if it is too long."""
     return query.get(name, "")[:most]
 
 
 def one_of(query: QueryParams, name: str, known: Container[str], default: str = "") -> str:
-    """The default where it is none of the known."""
+    """The value of a parameter; the default if it is not a known word."""
     given = query.get(name, "")
     return given if given in known else default
 
@@ -26,7 +26,7 @@ def number(query: QueryParams, name: str, least: int, most: int, default: int) -
 
 
 def required(query: QueryParams, name: str, most: int = 1000) -> str:
-    """Raises BadRequest where it is not given, or too long."""
+    """The text of a parameter. Raises BadRequest if it is missing or too long."""
     given = query.get(name, "")
     if not given or len(given) > most:
         raise BadRequest(f"{name}: a text of 1 to {most} characters")

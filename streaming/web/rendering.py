@@ -1,4 +1,4 @@
-"""Templates to HTML. Every value is escaped, and no name can hide what it holds: control characters are written out."""
+"""Templates to HTML. Every value is escaped, and control characters in names are made visible."""
 
 from collections.abc import Callable
 from datetime import datetime, timezone, tzinfo
@@ -17,7 +17,7 @@ MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+
 
 
 class StaticFile(NamedTuple):
-    """``version``: of its content, in its address, so that a browser may keep it for ever."""
+    """A static file. ``version``: a hash of its content, in its address, so that a browser may cache it for ever."""
 
     content: bytes
     media_type: str
@@ -25,25 +25,25 @@ class StaticFile(NamedTuple):
 
 
 def visible(value: Any) -> Any:
-    """What a template prints: text with control characters, and marks that turn text around, written out."""
+    """The text that a template prints: control characters and marks of text direction are escaped visibly."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return plain(value if len(value) <= 10_000 else value[:10_000])
     return value
 
 
 def short_name(name: str, width: int = 60) -> str:
-    """A name as far as there is room; its beginning and end are kept."""
+    """A name cut to the available room; its beginning and end are kept."""
     return cut_middle(plain(name[:LONGEST_NAME]), width)
 
 
 def address(path: str, **values: object) -> str:
-    """An address on this server; empty values are left out."""
+    """An address on this server, without empty values."""
     query = urlencode({name: value for name, value in values.items() if value not in ("", None)}, errors="replace")
     return f"{path}?{query}" if query else path
 
 
 def machine_time(ts: int) -> str:
-    """As ``<time datetime>`` takes it."""
+    """A time in the form of ``<time datetime>``."""
     try:
         return datetime.fromtimestamp(ts / 1000, timezone.utc).isoformat(timespec="seconds")
     except (ValueError, OverflowError, OSError):
@@ -51,7 +51,7 @@ def machine_time(ts: int) -> str:
 
 
 def typed_time(ts: int, zone: tzinfo | None) -> str:
-    """As a field for a date and a time takes it: the reader's, without the zone."""
+    """A time in the form of an input field for date and time: the reader's, without the zone."""
     try:
         return f"{datetime.fromtimestamp(ts / 1000, timezone.utc).astimezone(zone):%Y-%m-%dT%H:%M}"
     except (ValueError, OverflowError, OSError):
@@ -70,7 +70,7 @@ def read_static() -> dict[str, StaticFile]:
 
 
 def renderer(static: dict[str, StaticFile]) -> Callable[..., str]:
-    """The function that makes HTML of a template's name and its values."""
+    """Return a function that makes HTML from a template's name and its values."""
     folder = files("streaming.web") / "templates"
     templates = {
         file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.name.endswith(".html")

@@ -20,7 +20,7 @@ MOST_CONNECTIONS = 500
 
 
 def serve(settings: WebSettings, stop: Event) -> None:
-    """Reads once before it listens. Raises SetupError or AwayError where it cannot listen, and what reading raises."""
+    """Read once, then serve. Raises SetupError or AwayError if it cannot listen, and the errors of reading."""
     with away_said(settings.tables):
         if not FactsLog(f"{settings.tables}/{FACTS.name}").exists():
             log.warning("%s holds no facts yet: the pages are empty until a job writes some", settings.tables)
@@ -35,12 +35,12 @@ def serve(settings: WebSettings, stop: Event) -> None:
 
 
 def keep_serving(settings: WebSettings, watch: Watch, stop: Event, exposed: Exposed | None = None) -> None:
-    """In a thread of ``run``: what is wrong with the pages is logged, never ends detection, and is tried again."""
+    """Serve in a thread of ``run``. An error of the pages is logged, never ends detection, and is tried again."""
     begin_again_until(stop, "the pages are not served", partial(serve_watched, settings, watch, stop, exposed))
 
 
 def serve_watched(settings: WebSettings, watch: Watch, stop: Event, exposed: Exposed | None = None) -> None:
-    """``watch``: the caller has started its reading. ``exposed``: of the process; None: the pages are all it serves."""
+    """Serve what ``watch`` reads; the caller has started it. ``exposed``: the process's metrics; None: pages only."""
     listening = listen(settings)
     scheme = "https" if settings.listen.certificate else "http"
     log.info("pages of %s at %s/", settings.tables, base_address(scheme, settings.listen.host, listening))

@@ -1,4 +1,4 @@
-"""Settings of the pages. The defaults stand in the tables ``[web]`` and ``[metrics]`` of ``config/sections``."""
+"""Settings of the pages. The defaults are in the tables ``[web]`` and ``[metrics]`` of ``config/sections``."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from streaming.web.security.access import AccessRules
 
 
 class Listen(NamedTuple):
-    """Where to listen. ``certificate`` and ``key``: files for TLS, both or none."""
+    """The address to listen on. ``certificate`` and ``key``: files for TLS, both or none."""
 
     host: str
     port: int
@@ -17,9 +17,10 @@ class Listen(NamedTuple):
 
 
 class WebSettings(NamedTuple):
-    """``tables``: their folder; ``state``: the notifier's folder, where silences are kept; ``site``: for commands.
+    """The settings of the pages.
 
-    ``series_limit``: the most series of single groups in ``/metrics``.
+    ``tables``: their folder; ``state``: the notifier's folder, where silences are kept; ``site``: for commands.
+    ``series_limit``: the maximum number of series of single groups in ``/metrics``.
     """
 
     tables: str

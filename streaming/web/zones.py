@@ -1,4 +1,4 @@
-"""The zone in which a reader sees times: UTC where that was chosen, else the browser's, else the configured one."""
+"""The zone in which a reader sees times: UTC if the reader chose it, else the browser's, else the configured one."""
 
 import re
 from datetime import timezone, tzinfo
@@ -13,12 +13,12 @@ _NAME = re.compile(r"[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,2}")
 
 
 def reader_zone(chosen: str, of_browser: str, configured: tzinfo | None) -> tzinfo | None:
-    """None: this machine's. What the cookies say is the reader's, so a name that is none is passed over."""
+    """The reader's zone; None: this machine's. A cookie with an unknown name is ignored."""
     return timezone.utc if chosen == "utc" else own_zone(of_browser, configured)
 
 
 def own_zone(of_browser: str, configured: tzinfo | None) -> tzinfo | None:
-    """The reader's, whatever was chosen."""
+    """The reader's own zone, whatever was chosen."""
     return _named(of_browser) or configured
 
 

@@ -1,1 +1,1 @@
-"""What the pages show, as JSON, under ``/api/v1``."""
+"""The JSON API under ``/api/v1``: the contents of the pages as JSON."""

@@ -38,7 +38,7 @@ class Group(Struct, frozen=True, kw_only=True):
 
 
 class Groups(Struct, frozen=True, kw_only=True):
-    """One page of the groups that were asked for. ``found``: how many there are on all ``pages``."""
+    """One page of the groups that match the query. ``found``: how many match on all ``pages``."""
 
     as_of_ts: int
     found: int
@@ -72,7 +72,7 @@ class KnownSilence(Struct, frozen=True, kw_only=True):
 
 
 class Silences(Struct, frozen=True, kw_only=True):
-    """Silences: those that are on, then those that are over, the newest first.
+    """All silences: the active ones, then those that ended, the newest first.
 
     ``failure``: why they cannot be read, so none counts.
     """
@@ -83,6 +83,6 @@ class Silences(Struct, frozen=True, kw_only=True):
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """Why there is no answer."""
+    """The reason why there is no answer."""
 
     error: str

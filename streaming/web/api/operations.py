@@ -1,4 +1,4 @@
-"""What can be asked of the JSON API: one row each, from which the addresses and the OpenAPI document are made."""
+"""The operations of the JSON API: one row each, from which the addresses and the OpenAPI document are made."""
 
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -38,7 +38,7 @@ from streaming.web.views.timeline import MINUTES, hours_read
 
 
 class Parameter(NamedTuple):
-    """Of the query. ``words``: all that it may be; empty: any text."""
+    """A parameter of the query. ``words``: all allowed values; empty: any text."""
 
     name: str
     description: str
@@ -101,7 +101,7 @@ class Api:
         return Groups(as_of_ts=now, found=view.found, page=view.wanted.page, pages=view.pages, groups=groups)
 
     def _group(self, query: QueryParams) -> ExplainedGroup:
-        """Raises NotFound where nothing is known of the group at that time."""
+        """Return the group at a time. Raises NotFound if nothing is known of it at that time."""
         watch = self._context.watch
         name, now = (required(query, "cluster", 255), required(query, "group", 255)), watch.now_ms()
         at = _moment(text(query, "at", 40), now)
@@ -145,7 +145,7 @@ _OF_GROUPS = (
 
 
 def _known_word(query: QueryParams, name: str, known: tuple[str, ...]) -> str:
-    """Raises BadRequest for a word that is none of the known: to ignore it would answer another question."""
+    """Return the value, or raise BadRequest if it is not in ``known``: ignoring it would answer another question."""
     given = query.get(name, "")
     if given and not one_of(query, name, known):
         raise BadRequest(f"{name}: one of {', '.join(known)}")

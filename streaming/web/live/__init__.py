@@ -1,1 +1,1 @@
-"""What the pages know now, read from the tables in a thread of its own."""
+"""The current data of the pages, read from the tables in a separate thread."""

@@ -1,4 +1,4 @@
-"""Tells browsers that something has changed: a number that counts up, for all groups and for each."""
+"""Notifies browsers of changes: a number that counts up, for all groups and for each."""
 
 import asyncio
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from streaming.newest_facts import GroupName
 
 
 class Changes:
-    """``tell`` is called in the thread that reads; everything else in the event loop of the server."""
+    """Numbers of changes. The reading thread calls ``tell``; the event loop of the server calls everything else."""
 
     def __init__(self) -> None:
         self._numbers: dict[GroupName, int] = {}
@@ -26,12 +26,12 @@ class Changes:
             loop.call_soon_threadsafe(self._wake, told)
 
     def number(self, group: GroupName | None = None) -> int:
-        """Of the newest change of a group, or of any."""
+        """The number of the newest change of a group, or of any."""
         with self._lock:
             return self._number if group is None else self._numbers.get(group, 0)
 
     async def next(self, group: GroupName | None, after: int, seconds: float) -> int | None:
-        """The number of a change after ``after``; None if there was none for so long."""
+        """The number of a change after ``after``; None if none came in that time."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while (number := self.number(group)) <= after:

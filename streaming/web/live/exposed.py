@@ -1,4 +1,4 @@
-"""What the follower of the facts exposes to Prometheus."""
+"""The metrics of the follower of the facts for Prometheus."""
 
 import time
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def facts_reader(watch: Watch, limit: int) -> Reader:
 
 
 def facts_troubles(watch: Watch) -> list[str]:
-    """Why the pages are not those of now. That the job is silent is shown on them, so it is no trouble of theirs."""
+    """The reasons why the pages are out of date. A silent job is not one of them: the pages show it."""
     if watch.read_ts is None:
         return [f"the tables have not been read yet{f': {watch.error}' if watch.error else ''}"]
     old_s = time.time() - seconds(watch.read_ts)

@@ -1,4 +1,4 @@
-"""What is known when the pages start, from the tables: the newest status of each group, alerts, evenkeel's health."""
+"""Facts that the pages start with, from the tables: the newest status of each group, alerts, evenkeel's health."""
 
 from collections.abc import Iterable, Iterator
 
@@ -36,14 +36,14 @@ _NEWEST_ALERTS = """
 
 
 def first_facts(tables: str) -> Iterator[Fact]:
-    """Of a status also its beginning and the one before, so that it is known since when it holds."""
+    """The first facts. They include the beginning of each status and the status before, so its ``since`` is known."""
     yield from _statuses(tables)
     yield from _alerts(tables)
     yield from _health(tables)
 
 
 def _statuses(tables: str) -> Iterator[Fact]:
-    """Most groups have a row within an hour. Of those that are silent for days only the newest row is read."""
+    """The newest statuses. Most groups have a row within an hour; for others only the newest row is read."""
     rows = selection_of(tables, GROUP_STATUS.name)
     if rows is None:
         return

@@ -1,4 +1,4 @@
-"""One group as it is now, from the tables and the facts after them, and what was sent about its alerts."""
+"""Reads one group as it is now, from the tables and the facts after them, and the pages sent about its alerts."""
 
 from collections.abc import Iterable, Sequence
 
@@ -17,12 +17,12 @@ from streaming.tables.query import Selection, damage_said, is_of_day_from, milli
 from streaming.web.views.known import Known
 
 KINDS: tuple[type[Payload], ...] = (AlertFact, GroupFact, MemberFact, MembershipFact, QueueFact, RebalanceFact)
-MOST_COMMITS = 200  # of more than these, the table is quicker to read than the files of each
+MOST_COMMITS = 200  # with more commits than this, reading the table is quicker than reading each commit's files
 MOST_NOTIFICATIONS = 50
 
 
 class Notification(Struct, frozen=True, kw_only=True):
-    """What became of a page at one destination: a row of the table ``notifications``. ``ts`` in epoch milliseconds."""
+    """The outcome of a page at one destination: a row of the table ``notifications``. ``ts`` in epoch milliseconds."""
 
     ts: int
     sink: str
@@ -34,10 +34,11 @@ class Notification(Struct, frozen=True, kw_only=True):
 
 
 def read_now(tables: str, name: GroupName, known: Known, now: int, hours: int) -> list[Fact]:
-    """The group's newest facts and those of the last hours, at least one. Raises SourceError where there is none.
+    """The group's newest facts and those of the last hours, at least one. Raises SourceError if there is none.
 
-    The tables get a batch one after the other, and may keep half of it when their process ends. So all that is newer
-    than the last whole batch is read from the facts, after the tables: together they are as of one commit.
+    A batch is written to the tables one after the other, and half of it may be missing if the process ends. So all
+    facts newer than the last whole batch are read from the facts table, after the other tables: together they are as of
+    one commit.
     """
     since = min([now - hours * 3_600_000, *_beginnings(name, known)])
     progress = read_progress(tables)
@@ -52,7 +53,7 @@ def read_now(tables: str, name: GroupName, known: Known, now: int, hours: int) -
 
 
 def _facts_after(tables: str, progress: Progress | None, name: GroupName) -> list[Fact] | None:
-    """What was committed after ``progress``. None where the commits cannot say it, or are too many."""
+    """The facts committed after ``progress``. None if the commits do not show them, or are too many."""
     if progress is None or progress.done.initial:
         return None
     log = FactsLog(f"{tables}/{FACTS.name}")
@@ -72,7 +73,7 @@ def _facts_after(tables: str, progress: Progress | None, name: GroupName) -> lis
 
 
 def read_notifications(tables: str, fingerprints: Sequence[str], since: int) -> list[Notification]:
-    """Who was told of these alerts, the newest first."""
+    """The pages sent about these alerts, the newest first."""
     if not fingerprints:
         return []
     any_of = " OR ".join(f'array_has("fingerprints", {text(one)})' for one in fingerprints)
@@ -86,7 +87,7 @@ def read_notifications(tables: str, fingerprints: Sequence[str], since: int) -> 
 
 
 def _beginnings(name: GroupName, known: Known) -> Iterable[int]:
-    """Days from which rows are needed: of the newest status, and of open alerts since they were found."""
+    """The times from which rows are needed: of the newest status, and of open alerts since they were found."""
     group = known.groups.get(name)
     if group is not None:
         yield group.ts
@@ -94,6 +95,6 @@ def _beginnings(name: GroupName, known: Known) -> Iterable[int]:
 
 
 def _together(facts: list[Fact], newer: list[Fact]) -> list[Fact]:
-    """In their order. The tables may have some of the newer ones already."""
+    """All facts in their order. The tables may already contain some of the newer ones."""
     have = {(fact.seq, fact.ts) for fact in facts}
     return sorted([*facts, *(one for one in newer if (one.seq, one.ts) not in have)], key=lambda fact: fact.seq)

@@ -1,4 +1,4 @@
-"""The order of all groups, made once for each moment that is known, not for each request."""
+"""The order of all groups, computed once for each new state of the data, not for each request."""
 
 from threading import Lock
 
@@ -7,7 +7,7 @@ from streaming.web.views.overview import RankedGroups
 
 
 class Ranking:
-    """One for a server: the overview and the JSON API show the same order."""
+    """The ranking of a server: the overview and the JSON API show the same order."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -15,7 +15,7 @@ class Ranking:
         self._ranked: tuple[tuple[int, int], RankedGroups] | None = None
 
     def groups(self, now: int) -> RankedGroups:
-        """Made again when something has changed, and every ten seconds, since a cluster may have become silent."""
+        """The ranked groups. They are ranked after a change, and every ten seconds: a cluster may become silent."""
         known = self._watch.known
         moment = (known.version, now // 10_000)
         with self._lock:

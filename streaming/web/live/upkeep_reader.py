@@ -1,4 +1,4 @@
-"""What the tables tell of evenkeel itself: pages that were sent, records that were refused, faults."""
+"""Reads the state of evenkeel itself from the tables: pages sent, records refused, faults."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ _DAY_MS = 86_400_000
 
 
 def read_upkeep(tables: str, now: int) -> Upkeep:
-    """Of today and the day before. Raises SourceError for files that are damaged."""
+    """The rows of today and yesterday. Raises SourceError for damaged files."""
     day = is_of_day_from(now - _DAY_MS)
     return Upkeep(
         tuple(_rows(tables, NOTIFICATIONS.name, f"{_SINKS} WHERE {day} GROUP BY sink ORDER BY sink", _sink)),
@@ -36,7 +36,7 @@ _FAULTS = 'SELECT ts, "cluster", consumer_group, fault, error, "source", events_
 
 
 def _rows(tables: str, name: str, sql: str, made: Callable[[dict[str, Any]], Any]) -> list[Any]:
-    """No rows where there is no such table yet."""
+    """The rows of a table; none if the table does not exist yet."""
     rows = selection_of(tables, name)
     return [] if rows is None else [made(row) for row in rows.ask(sql).to_pylist()]
 

@@ -1,4 +1,4 @@
-"""Follows the facts in a thread, so that a request finds what is known without reading tables."""
+"""Follows the facts in a thread, so that a request gets the known data without reading tables."""
 
 import logging
 from threading import Event, Lock, Thread
@@ -21,8 +21,10 @@ BESIDES = (RebalanceFact,)
 
 
 class Watch:
-    """``known`` is replaced as a whole, so a request that has it sees one moment. ``changes`` says what is new.
-    ``read_ts``: when reading last succeeded, by this machine's clock; None: never.
+    """Watches the facts.
+
+    ``known`` is replaced as a whole, so a request sees one moment. ``changes`` counts the changes. ``read_ts``: when
+    reading last succeeded, by this machine's clock; None: never.
     """
 
     def __init__(self, tables: str) -> None:
@@ -37,11 +39,11 @@ class Watch:
         self._lock = Lock()
 
     def now_ms(self) -> int:
-        """The time by which ages are counted: of tables that a replay made, the newest that they tell."""
+        """The time by which ages are counted; with tables from a replay, the newest time in them."""
         return self.known.newest_ts() if self.is_past else now_ms()
 
     def start_reading(self, stop: Event, poll_s: float = POLL_S) -> Thread:
-        """Reads in a thread until ``stop``. An error is logged once, shown on the pages, and tried again."""
+        """Start a thread that reads until ``stop``. An error is logged once, shown on the pages, and tried again."""
         reader = Thread(target=self._keep_reading, args=(stop, poll_s), name="web-reader", daemon=True)
         reader.start()
         return reader
@@ -60,7 +62,7 @@ class Watch:
             stop.wait(pause)
 
     def read(self) -> None:
-        """Take what is new."""
+        """Read what is new."""
         with self._lock:
             if self._follower is None:
                 self._begin()
@@ -73,7 +75,7 @@ class Watch:
             self.read_ts = now_ms()
 
     def _begin(self) -> None:
-        """From the tables, then from the facts that the tables do not have yet."""
+        """Read the tables, then the facts that are not in the tables yet."""
         progress = read_progress(self.tables)
         self._known = Known()
         self._known.take(first_facts(self.tables))

@@ -1,1 +1,1 @@
-"""From a request to what a page shows."""
+"""Handlers that turn a request into the values of a page."""

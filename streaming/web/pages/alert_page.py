@@ -1,4 +1,4 @@
-"""An alert: what the link of a page opens. It can be silenced from here."""
+"""An alert: the page to which a notification links. The alert can be silenced here."""
 
 from starlette.requests import Request
 
@@ -21,7 +21,7 @@ from streaming.web.views.known import Known
 from streaming.web.views.silences import silence_rows
 from streaming.web.words import Words
 
-HOURS = 24  # of what happened to the alert, at least
+HOURS = 24  # of the alert's history, at least
 DAY_MS = 86_400_000
 MOST_OTHERS = 20
 
@@ -32,7 +32,7 @@ class AlertPage:
         self._facts = facts
 
     def answer(self, request: Request) -> Answer:
-        """Raises NotFound, BadRequest and Busy."""
+        """Answer with the page. Raises NotFound, BadRequest and Busy."""
         fingerprint = required(request.query_params, "id", 200)
         watch, words = self._context.watch, self._context.words(request)
         known, now = watch.known, watch.now_ms()
@@ -70,14 +70,14 @@ class AlertPage:
         return Answer("alert.html", values, "", (changes, live), cluster=name[0])
 
     def _others(self, alert: OpenAlert, known: Known, words: Words, now: int) -> list[AlertView]:
-        """What else fires in the group, or may soon: what helps against this one may do harm to them."""
+        """Other alerts that fire in the group, or may soon: a remedy for this one may harm them."""
         everything = known.open_alerts((alert.cluster, alert.group))
         others = [one for one in everything if one.fact.fingerprint != alert.fact.fingerprint]
         site = self._context.site(words)
         return [alert_view(one, words.of_pages, now, site) for one in in_order(others)[:MOST_OTHERS]]
 
     def _scopes(self, alert: OpenAlert) -> list[tuple[str, tuple[OpenAlert, ...]]]:
-        """How much may be silenced, and which open alerts each of these would silence now."""
+        """The scopes of a silence, and the open alerts that each would silence now."""
         everything = self._context.watch.known.open_alerts((alert.cluster, alert.group))
         now = self._context.silences_now_ms()
         scopes = [scope for scope in SCOPES if scope != "cause" or alert.fact.cause]
@@ -87,7 +87,7 @@ class AlertPage:
         ]
 
     def _told(self, alert: OpenAlert) -> list[Notification]:
-        """Pages of this alert; none where the notifier's table cannot be read."""
+        """The pages sent of this alert; none if the notifier's table cannot be read."""
         since = min(alert.fact.active_ts, alert.ts) - DAY_MS
         try:
             return read_notifications(self._context.watch.tables, [alert.fact.fingerprint], since)
@@ -100,7 +100,7 @@ class AlertPage:
 
 
 def _notice(alert: OpenAlert) -> Notice:
-    """A page of this alert alone."""
+    """A notice of this alert alone."""
     return Notice(
         key="",
         status="firing",

@@ -1,4 +1,4 @@
-"""A group: as it is now, or as it was at an earlier time."""
+"""The page of a group: its state now, or at an earlier time."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -32,7 +32,7 @@ LONGEST_TIME = 40
 
 
 class GroupFacts:
-    """Facts of groups as they are now, kept for seconds, or until the group's status changes. Few are read at once."""
+    """The current facts of groups, cached for seconds or until the group's status changes. Few are read at once."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -41,7 +41,7 @@ class GroupFacts:
         self._reading = BoundedSemaphore(READS_AT_ONCE)
 
     def now(self, name: GroupName, known: Known, hours: int) -> list[Fact]:
-        """Raises SourceError where there is no such group, and Busy."""
+        """The group's facts now. Raises SourceError if there is no such group, and Busy."""
         watch = self._context.watch
         key = (name, watch.changes.number(name), watch.now_ms() // KEPT_MS, hours)
         with self._lock:
@@ -58,7 +58,7 @@ class GroupFacts:
     def at(self, name: GroupName, at: int | None, known: Known, hours: int) -> tuple[list[Fact], MonitorStatus | None]:
         """The group's facts and evenkeel's own state at a time, None: now. Raises NotFound and Busy.
 
-        ``hours``: how much of what happened before now is read at least.
+        ``hours``: how many hours of history are read at least.
         """
         tables = self._context.watch.tables
         try:
@@ -83,7 +83,7 @@ class GroupPage:
         self._facts = facts
 
     def answer(self, request: Request) -> Answer | RedirectResponse:
-        """Raises NotFound, BadRequest and Busy."""
+        """Answer with the page. Raises NotFound, BadRequest and Busy."""
         query, words = request.query_params, self._context.words(request)
         name = (text(query, "cluster"), required(query, "group", 255))
         watch = self._context.watch
@@ -111,7 +111,7 @@ class GroupPage:
 
 
 def moment_asked(given: str, now: int, words: Words, zone: tzinfo | None = timezone.utc) -> int | None:
-    """None for now. ``zone``: of a time that names none. Raises BadRequest for what is no time."""
+    """The time in the query; None: now. ``zone``: for a time without a zone. Raises BadRequest for other text."""
     if not given:
         return None
     try:

@@ -1,4 +1,4 @@
-"""evenkeel itself: whether it sees each cluster, what it could not use, and whether pages arrive."""
+"""The page of evenkeel itself: if it sees each cluster, what it could not use, and if notifications arrive."""
 
 from starlette.requests import Request
 
@@ -25,7 +25,7 @@ class HealthPage:
         return Answer("health.html", values, "health", ("/changes", live))
 
     def _notifier(self) -> str:
-        """The process that delivers from ``notify.state``; empty: none that is known."""
+        """The process that delivers from ``notify.state``; empty: none is known."""
         try:
             return str(running_notifier(self._context.settings.state) or "")
         except OSError:

@@ -1,4 +1,4 @@
-"""The overview: every group, the worst first."""
+"""The page with every group, the worst first."""
 
 from starlette.requests import Request
 

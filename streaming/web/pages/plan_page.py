@@ -1,4 +1,4 @@
-"""What if: a change tried on a simulated group like this one, as ``evenkeel plan`` does."""
+"""The page that tries a change on a simulated group like this one, as ``evenkeel plan`` does."""
 
 import re
 from threading import BoundedSemaphore
@@ -25,12 +25,12 @@ from streaming.web.words import Words
 
 WAIT_S = 20.0
 MOST_JOINING = 200
-MOST_WORK = 1e7  # of work_of: about 15 s, in which the process does little else
+MOST_WORK = 1e7  # in the unit of work_of: about 15 s, in which the process does little else
 _QUEUES = re.compile(r"(.+)=([0-9]{1,5})")
 
 
 class PlanPage:
-    """One plan at a time, since it takes a processor for seconds; one more waits, and further ones are refused."""
+    """Runs one plan at a time, since it uses a processor for seconds. One more waits, and further ones are refused."""
 
     def __init__(self, context: Context, facts: GroupFacts) -> None:
         self._context = context
@@ -38,15 +38,15 @@ class PlanPage:
         self._places, self._planning = BoundedSemaphore(2), BoundedSemaphore(1)
 
     def answer(self, request: Request) -> Answer:
-        """Of a link. It is tried at once only if a browser says that no other site made it ask. Raises MonitorError."""
+        """Answer a link. The plan runs at once only if no other site made the request. Raises MonitorError."""
         return self._answer(request, request.query_params, is_meant(request.headers.get("sec-fetch-site", "")))
 
     def answer_to_form(self, request: Request, form: Form) -> Answer:
-        """Raises MonitorError."""
+        """Answer a form. Raises MonitorError."""
         return self._answer(request, QueryParams(form), True)
 
     def _answer(self, request: Request, query: QueryParams, is_tried: bool) -> Answer:
-        """Raises NotFound, BadRequest and Busy."""
+        """Answer with the plan. Raises NotFound, BadRequest and Busy."""
         name = (text(query, "cluster"), text(query, "group"))
         given = {key: text(query, key, 2000) for key in ("join", "leave", "rolling", "queues", "strategy", "room")}
         token = self._context.forms.token(self._context.user(request).name, self._context.watch.now_ms())
@@ -103,7 +103,7 @@ class PlanPage:
 
 
 def _change(query: QueryParams, current: CurrentGroup) -> Change:
-    """Raises BadRequest."""
+    """The change that the request describes. Raises BadRequest."""
     return Change(
         join=new_ids(number(query, "join", 0, MOST_JOINING, 0), current),
         leave=tuple(text(query, "leave", 2000).replace(",", " ").split()),

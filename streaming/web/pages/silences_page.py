@@ -1,4 +1,4 @@
-"""All silences: who set each, until when, why, and which alerts it silences now. Each can be ended here."""
+"""The page of all silences: author, end, reason, and the alerts each one silences now. Each can be ended here."""
 
 from starlette.requests import Request
 

@@ -1,4 +1,4 @@
-"""Silences an alert from its page, or ends a silence. How much a silence may silence, and for how long."""
+"""Silences an alert from its page, with a scope and a duration, or ends a silence."""
 
 import logging
 from collections.abc import Callable
@@ -18,13 +18,13 @@ from streaming.web.rendering import address
 
 log = logging.getLogger(__name__)
 
-SCOPES = ("alert", "cause", "group")  # its kind of finding; all findings with its cause; everything of its group
+SCOPES = ("alert", "cause", "group")  # its kind of finding; all findings with its cause; all findings of its group
 SILENCE_MINUTES = (30, 60, 120, 480, 1440)
 LONGEST_WHY = 500
 
 
 class Silencing:
-    """Silences are the notifier's files: it reads them within a second."""
+    """Writes silences to the notifier's files: the notifier reads them within a second."""
 
     def __init__(self, context: Context, posted: PostedForms) -> None:
         self._context = context
@@ -49,13 +49,13 @@ class Silencing:
         return RedirectResponse(back, 303)
 
     def _check(self, request: Request, form: Form) -> None:
-        """Raises Refused."""
+        """Check the right of the user and the form. Raises Refused."""
         self._posted.require_ours(request, form)
         if not self._context.user(request).may_silence:
             raise Refused(self._context.words(request)("may_not_silence"))
 
     def _add(self, request: Request, form: Form) -> None:
-        """Raises BadRequest, and SetupError where it cannot be written."""
+        """Add a silence. Raises BadRequest, and SetupError if it cannot be written."""
         alert, words = self._context.watch.known.alerts.get(form.get("id", "")), self._context.words(request)
         if alert is None:
             raise BadRequest(words("not_found_alert"))

@@ -1,1 +1,1 @@
-"""Who may read, who may silence, and what a browser is allowed to do with a page."""
+"""Rules of security: which users may read or silence, and what a browser is allowed to do with a page."""

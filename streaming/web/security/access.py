@@ -1,4 +1,4 @@
-"""Who asks: by password, by token, by the name that a trusted proxy gives, or anybody of this machine."""
+"""Authenticates users: by password, token, the header of a trusted proxy, or as anybody on this machine."""
 
 import hmac
 import time
@@ -22,14 +22,14 @@ LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class TooMany(Exception):
-    """More passwords are to be checked at once than the machine should hash."""
+    """More passwords are waiting to be checked than the machine can hash at once."""
 
 
 class AccessRules(NamedTuple):
-    """``proxies``: addresses whose header ``proxy_header`` is believed; "": none is. ``may_silence``: names, or
-    ``*`` for all.
+    """The rules of access. ``may_silence``: names, or ``*`` for all.
 
-    ``hosts``: names under which browsers reach the pages; none: any, but only this machine's without authentication.
+    ``proxies``: addresses whose header ``proxy_header`` is trusted; "": none is. ``hosts``: names by which browsers
+    reach the pages; none: any, but without authentication only this machine's.
     """
 
     users: Users
@@ -41,7 +41,7 @@ class AccessRules(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What matters of a request for access. ``peer``: the address at the other end of the connection."""
+    """The part of a request that access depends on. ``peer``: the address at the other end of the connection."""
 
     peer: str
     host: str
@@ -50,7 +50,7 @@ class Request(NamedTuple):
 
 
 class Access:
-    """A password that was right is remembered for ten minutes by a keyed hash, since its own hash is slow."""
+    """Checks access. A correct password is remembered for ten minutes by a keyed hash, since its own hash is slow."""
 
     def __init__(self, rules: AccessRules) -> None:
         self.rules = rules
@@ -60,14 +60,14 @@ class Access:
         self._hashing = BoundedSemaphore(HASHES_AT_ONCE)
 
     def is_host_known(self, host: str) -> bool:
-        """Without authentication a page of another site could else reach this server under a name of its own."""
+        """True if the host is allowed. Without authentication only known ones are, against DNS rebinding."""
         name = host_name(host)
         if self.rules.hosts:
             return name in self.rules.hosts | LOCAL_NAMES
         return self.rules.needs_user or name in LOCAL_NAMES
 
     def user(self, request: Request) -> User | None:
-        """None: nobody who may read. Raises TooMany."""
+        """The user; None: not allowed to read. Raises TooMany."""
         if self._is_proxy(request.peer) and request.proxy_user:
             return self._named(request.proxy_user)
         if request.authorization:

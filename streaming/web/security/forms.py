@@ -1,4 +1,4 @@
-"""Forms that change something come from pages of this server: a token in each, and the browser's word on its origin."""
+"""Checks that forms that change something come from this server: by a token, and by the browser's headers of origin."""
 
 import hmac
 from hashlib import sha256
@@ -6,12 +6,12 @@ from secrets import token_bytes
 from urllib.parse import urlsplit
 
 VALID_HOURS = 12
-FROM_HERE = ("same-origin", "none")  # of Sec-Fetch-Site; none: typed, or a bookmark
+FROM_HERE = ("same-origin", "none")  # values of Sec-Fetch-Site; none: typed, or a bookmark
 _HOUR_MS = 3_600_000
 
 
 class FormTokens:
-    """A token is bound to a user and to this process, and is valid for some hours."""
+    """Tokens of forms. A token is bound to a user and to this process, and is valid for some hours."""
 
     def __init__(self) -> None:
         self._key = token_bytes(32)
@@ -28,7 +28,7 @@ class FormTokens:
 
 
 def comes_from_here(host: str, origin: str, site: str) -> bool:
-    """By the headers Origin and Sec-Fetch-Site, where a browser sends them; a script may send none of them."""
+    """True if the headers Origin and Sec-Fetch-Site name this server or are missing; a script may send none."""
     if site and site not in FROM_HERE:
         return False
     try:
@@ -38,12 +38,12 @@ def comes_from_here(host: str, origin: str, site: str) -> bool:
 
 
 def is_meant(site: str) -> bool:
-    """Whether a browser says that a page of this server, or the reader, asks: no link or image of another site."""
+    """True if the browser reports that the request is from this server's page or the reader, not from another site."""
     return site in FROM_HERE
 
 
 def is_embedded_elsewhere(site: str, mode: str) -> bool:
-    """Whether a browser says that a page of another site embeds or fetches this. A link from there may be followed."""
+    """True if the browser reports that another site's page embeds or fetches this. Following a link is allowed."""
     return bool(site) and site not in FROM_HERE and mode != "navigate"
 
 

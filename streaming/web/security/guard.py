@@ -1,4 +1,4 @@
-"""What every request passes first: its size, its host, and who asks. Every answer gets the headers."""
+"""Checks every request first: its size, its host, and its user. It adds the security headers to every answer."""
 
 import logging
 
@@ -17,12 +17,12 @@ log.addFilter(OnceAMinute())
 
 FAILED = "evenkeel could not make this page. Its log says why."
 LONGEST_ADDRESS = 8_000
-WITHOUT_USER = frozenset({"/healthz"})  # it says only that the process lives
+WITHOUT_USER = frozenset({"/healthz"})  # it reports only that the process lives
 MOST_AT_ONCE = 400  # each open page has one that waits for changes
 
 
 class Guard:
-    """``scope["state"]["user"]`` is who asks, for the pages behind."""
+    """Guards the application. ``scope["state"]["user"]`` is the user, for the pages behind it."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
@@ -60,7 +60,7 @@ class Guard:
             self._at_once -= 1
 
     async def _refusal(self, scope: Scope) -> Response | None:
-        """The answer to a request that is refused."""
+        """The answer to a refused request."""
         headers = Headers(scope=scope)
         if len(scope["path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
             return PlainTextResponse("The address is too long.", 414)

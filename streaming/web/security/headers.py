@@ -1,4 +1,4 @@
-"""What a browser may do with a page: nothing from elsewhere, nothing inline, no frame around it, no copy kept."""
+"""Headers that limit a browser: nothing from other sites, nothing inline, no frame, no stored copy."""
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "

@@ -24,7 +24,7 @@ LINE = "NAME, read or silence, and what 'evenkeel web --add-user' or '--add-toke
 
 
 class User(NamedTuple):
-    """Who asks. ``may_silence``: reading is a right of every user."""
+    """An authenticated user. ``may_silence``: reading is a right of every user."""
 
     name: str
     may_silence: bool
@@ -46,14 +46,14 @@ _NOBODY = _Password(COST, BLOCK, LANES, b"no such user----", bytes(32))
 
 
 class Users:
-    """Those of a file; without one there is none."""
+    """The users of a file; none without a file."""
 
     def __init__(self, passwords: dict[str, tuple[_Password, User]], tokens: dict[str, User]) -> None:
         self._passwords = passwords
         self._tokens = tokens
 
     def by_password(self, name: str, password: str) -> User | None:
-        """As slow for a name that there is not: the time says nothing of names."""
+        """The user with this password. It takes as long for an unknown name, so the time reveals no names."""
         known, user = self._passwords.get(name, (_NOBODY, None))
         is_right = known.is_of(password.encode()[:LONGEST_PASSWORD])
         return user if is_right else None
@@ -63,7 +63,7 @@ class Users:
 
 
 def read_users(path: str) -> Users:
-    """Raises SetupError with every line that is wrong."""
+    """Read the file. Raises SetupError that lists every wrong line."""
     if not path:
         return Users({}, {})
     try:
@@ -105,7 +105,7 @@ def _password(text: str) -> _Password:
 
 
 def password_line(name: str, right: str, password: str) -> str:
-    """A line of the file. Raises SetupError for a name or password that none can have."""
+    """A line of the file. Raises SetupError for a name or password that is not allowed."""
     _check(name)
     if not 8 <= len(password.encode()) <= LONGEST_PASSWORD:
         raise SetupError(f"a password has 8 to {LONGEST_PASSWORD} bytes")
@@ -115,7 +115,7 @@ def password_line(name: str, right: str, password: str) -> str:
 
 
 def new_token(name: str, right: str) -> tuple[str, str]:
-    """The token, which is kept nowhere, and the line of the file."""
+    """A new token, which is not stored, and the line of the file for it."""
     _check(name)
     token = token_urlsafe(32)
     return token, f"{name} {right} token:{sha256(token.encode()).hexdigest()}"

@@ -1,1 +1,1 @@
-"""What a page shows, as plain values. Pure: facts and a time in, a view out."""
+"""The content of the pages as plain values. Pure: facts and a time in, a view out."""

@@ -1,4 +1,4 @@
-"""An alert as a person reads it: what, where, since when, why, what shows it, and what to do. In a notice's words."""
+"""The view of an alert: finding, place, time, cause, evidence and advice, in the words of a notice."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -25,11 +25,11 @@ MOST_LINES = 100
 
 
 class AlertView(NamedTuple):
-    """``note``: why it does not fire yet, or is stale, or stays open though it is right for now.
+    """An alert as a page shows it.
 
-    ``level``: its severity if it fires, else pending, right or resolved. ``host``: where to type the command.
-    ``ended_ts`` None: it is open. ``ending``: why it was closed without being seen to be right. ``seen_ts``: when the
-    evidence was seen.
+    ``note``: why it does not fire yet, or is stale, or stays open though the queues are right for now. ``level``: its
+    severity if it fires, else pending, right or resolved. ``host``: where to type the command. ``ended_ts`` None: it is
+    open. ``ending``: why it was closed without evidence of recovery. ``seen_ts``: when the evidence was seen.
     """
 
     known: OpenAlert
@@ -54,7 +54,7 @@ class AlertView(NamedTuple):
 
 
 def alert_view(alert: OpenAlert, words: Language, now: int, site: Site) -> AlertView:
-    """``now``: the time by which ages are counted. Times are those of the site's zone."""
+    """The view of an alert. ``now``: the time by which ages are counted. Times are in the site's zone."""
     fact = alert.fact
     do, for_now = advice_on(fact.cause, fact.kind, words)
     command = next_command(alert, site)
@@ -93,7 +93,7 @@ def _what(alert: OpenAlert, words: Language, now: int, site: Site) -> str:
 
 
 def in_order(alerts: Iterable[OpenAlert]) -> list[OpenAlert]:
-    """Those that fire first, the worst of them first; then those that are right for now."""
+    """Alerts in order: those that fire, the worst first; then those that are right for now."""
     return sorted(worst_first(alerts), key=lambda alert: (not alert.is_firing, is_right_for_now(alert)))
 
 

@@ -1,23 +1,23 @@
-"""The age of the newest round that evenkeel has seen. A browser's connection says nothing of it."""
+"""The age of the newest round that evenkeel has seen. A browser's connection does not show it."""
 
 from typing import NamedTuple
 
 from streaming.explain.doubts import LONG_QUIET_MS
 from streaming.web.views.known import Known
 
-LATE_AFTER_MS = 60_000  # only what the pages show; pages are sent by late_seconds of the table [monitor]
+LATE_AFTER_MS = 60_000  # for display only; pages are sent by late_seconds of the table [monitor]
 BLIND_AFTER_MS = LONG_QUIET_MS
 
 
 class Freshness(NamedTuple):
-    """``seen_ts``: of the newest round; None: nothing says it. ``state``: ok, late, blind, not_known or replayed."""
+    """``seen_ts``: the time of the newest round; None: not known. ``state``: ok, late, blind, not_known or replayed."""
 
     state: str
     seen_ts: int | None
 
 
 def freshness(known: Known, cluster: str, now: int, is_past: bool = False) -> Freshness:
-    """Of the cluster, or where none is named, of the one that was seen longest ago."""
+    """The freshness of the cluster; without a cluster, of the one that was seen longest ago."""
     names = [cluster] if cluster else sorted({*known.health, *(name for name, _ in known.groups)} - {""})
     seen = [known.seen_ts(name) for name in names]
     if not seen or None in seen:

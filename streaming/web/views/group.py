@@ -1,4 +1,4 @@
-"""What is shown of one group at a time: its status, alerts, map, members, queues and what happened before."""
+"""The view of one group at a time: its status, alerts, map, members, queues and history."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -24,7 +24,7 @@ MOST_QUEUE_ROWS = 200
 
 
 class MemberRow(NamedTuple):
-    """``queues``: how many it owns. ``missing``: brokers that list others of the group, but not this client."""
+    """A member. ``queues``: how many it owns. ``missing``: brokers that list other members, but not this one."""
 
     member: MemberFact
     queues: int
@@ -32,9 +32,10 @@ class MemberRow(NamedTuple):
 
 
 class QueueRow(NamedTuple):
-    """Queues of a topic that are alike, as ``first`` is. ``since_ts``: since when the first of them has been so.
+    """Queues of a topic that are alike, as ``first`` is.
 
-    ``waiting``: messages in them, read at ``read_ts``; None: not known.
+    ``since_ts``: since when the first of them has been so. ``waiting``: messages in them, read at ``read_ts``; None:
+    not known.
     """
 
     first: ExplainedQueue
@@ -55,9 +56,10 @@ class UnalertedRow(NamedTuple):
 
 
 class GroupView(NamedTuple):
-    """``doubt``: blind, silent or events_lost, where what is shown may be out of date; ``doubt_ts``: since when.
+    """A group as a page shows it.
 
-    ``alerts``: those that are open, together where they have the same cause. ``lag`` as in the overview.
+    ``doubt``: blind, silent or events_lost, if the view may be out of date; ``doubt_ts``: since when. ``alerts``: the
+    open ones, grouped by cause. ``lag`` as in the overview.
     """
 
     group: ExplainedGroup
@@ -81,9 +83,9 @@ class GroupView(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What of a group is asked for. ``at`` None: now. ``now``: the time by which ages are counted.
+    """The query for a group. ``at`` None: now. ``now``: the time by which ages are counted.
 
-    ``minutes``: of the timeline; 0: as many as show how the open alerts began.
+    ``minutes``: the span of the timeline; 0: long enough to show how the open alerts began.
     """
 
     now: int
@@ -100,7 +102,7 @@ def group_view(
     words: Language,
     site: Site,
 ) -> GroupView:
-    """``facts``: of the group in their order, at least one. ``known``: what the overview knows, if now is asked for."""
+    """The view. ``facts``: the group's, in order, at least one. ``known``: the overview's data, if ``at`` is now."""
     group = snapshot_of(facts, asked.at, monitor)
     now = asked.now
     alerts = in_order(newest_alerts(facts))
@@ -143,13 +145,13 @@ def group_view(
 
 
 def _begun_ts(alerts: Iterable[AlertView]) -> int | None:
-    """Since when the first of the alerts that fire, else of those that are open, is so; None: there is none."""
+    """The time since when the first alert that fires, else the first open one, is so; None: there is none."""
     still = [alert for alert in alerts if alert.ended_ts is None]
     return min((one.known.since_ts for one in [one for one in still if one.known.is_firing] or still), default=None)
 
 
 def _by_cause(alerts: Iterable[AlertView]) -> tuple[tuple[AlertView, ...], ...]:
-    """One explanation is enough for alerts with the same cause. Those without a cause have one each."""
+    """Alerts grouped by cause, so that each cause is explained once. An alert without a cause is alone."""
     return tuple(
         map(tuple, grouped(alerts, lambda alert: alert.known.fact.cause or alert.known.fact.fingerprint).values())
     )
@@ -162,7 +164,7 @@ def _state(group: ExplainedGroup, alerts: Iterable[AlertView]) -> str:
 
 
 def _doubt(group: ExplainedGroup, now: int) -> tuple[str, int]:
-    """What may be out of date, and since when."""
+    """The doubt about the view, and since when."""
     doubt, monitor = doubt_of(group, now), group.monitor
     if doubt is None or monitor is None:
         return "", 0
@@ -212,7 +214,7 @@ def _queue_row(queues: Sequence[ExplainedQueue], reason: str) -> QueueRow:
 
 
 def _said(it: ExplainedGroup | ExplainedQueue | UnalertedQueues, words: Language, written: Callable[[int], str]) -> str:
-    """Why it is not judged: in the reader's language where the fact holds it as data, else as it stands there."""
+    """The reason why it is not judged: in the reader's language if the fact has it as data, else unchanged."""
     if it.reason_kind is None:
         return it.reason or ""
     return words.reason(it.reason_kind, it.reason_details, written)

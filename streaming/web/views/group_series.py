@@ -1,4 +1,4 @@
-"""What Prometheus is told of clusters and groups: totals of all, and series of single groups, the worst first."""
+"""Series of clusters and groups for Prometheus: totals of all, and series of single groups, the worst first."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ STATUSES = ("healthy", "findings", "settling", "unknown", "excluded", "empty")
 
 
 def group_series(known: Known, limit: int) -> Iterator[Series]:
-    """``limit``: of the series of single groups. What is left out is counted."""
+    """The series. ``limit``: the maximum number of series of single groups. Those left out are counted."""
     names = sorted({name for name in known.health if name} | {cluster for cluster, _ in known.groups})
     clusters = dict.fromkeys(names[:MOST_CLUSTERS])
     yield Series(m.LEFT_OUT, ("clusters",), len(names) - len(clusters))
@@ -27,7 +27,7 @@ def group_series(known: Known, limit: int) -> Iterator[Series]:
 
 
 def _rank(group: KnownGroup, alerts: Iterable[OpenAlert]) -> tuple[object, ...]:
-    """Groups with alerts first, then those whose status is not healthy."""
+    """The rank: groups with alerts first, then those whose status is not healthy."""
     firing = [alert.is_firing for alert in alerts]
     return not any(firing), not firing, group.status.status in ("healthy", "empty", "excluded"), group.name
 
@@ -72,5 +72,5 @@ def _of_group(group: KnownGroup, alerts: list[OpenAlert], rebalances: dict[Group
 
 
 def _kind(alert: OpenAlert) -> tuple[str, str, str]:
-    """Kind, severity and state."""
+    """The kind, severity and state of an alert."""
     return label(alert.fact.kind), label(alert.fact.severity), label(alert.fact.state)

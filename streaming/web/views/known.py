@@ -1,4 +1,4 @@
-"""What is known of all groups now: the newest status of each, open alerts, and evenkeel's own health. Pure."""
+"""The known state of all groups: the newest status of each, open alerts, and evenkeel's own health. Pure."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -16,7 +16,7 @@ Value = TypeVar("Value")
 
 
 class Known(Struct):
-    """``version`` counts what was taken, so two equal versions show the same. ``rebalances``: how many were taken."""
+    """The known state. ``version`` counts changes: equal versions show the same. ``rebalances``: number of them."""
 
     groups: dict[GroupName, KnownGroup] = field(default_factory=dict)
     alerts: dict[str, OpenAlert] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Known(Struct):
     version: int = 0
 
     def take(self, facts: Iterable[Fact]) -> set[GroupName]:
-        """The groups of which something is new. Of a group the larger ``seq`` counts."""
+        """Take facts, and return the groups that changed. Of two facts the one with the larger ``seq`` counts."""
         changed: set[GroupName] = set()
         for fact in facts:
             if self._take(fact):
@@ -40,27 +40,27 @@ class Known(Struct):
         return [one for one in self.alerts.values() if one.is_open]
 
     def seen_ts(self, cluster: str) -> int | None:
-        """Until when evenkeel has seen the cluster; None where nothing says it."""
+        """The time until which evenkeel has seen the cluster; None if it is not known."""
         health = self.health.get(cluster)
         return health.newest_round_ts if health is not None else None
 
     def monitor(self, cluster: str) -> MonitorStatus | None:
-        """What evenkeel last reported of itself; None where nothing says it."""
+        """The last report of evenkeel about itself; None if there is none."""
         health = self.health.get(cluster)
         return None if health is None else monitor_status(health)
 
     def newest_ts(self) -> int:
-        """Of all that is known; 0 where nothing is."""
+        """The newest time of all facts; 0 if there is none."""
         groups = max((one.ts for one in self.groups.values()), default=0)
         health = max((one.ts for one in self.health.values()), default=0)
         return max(groups, health, max((one.ts for one in self.alerts.values()), default=0))
 
     def copy(self) -> "Known":
-        """As it is now: what is taken later does not show in it."""
+        """A copy, which facts taken later do not change."""
         return Known(dict(self.groups), dict(self.alerts), dict(self.health), dict(self.rebalances), self.version)
 
     def with_facts(self, facts: Iterable[Fact]) -> "Known":
-        """As if these were taken, too: a page that has read newer facts shows one moment in all its parts."""
+        """A copy with these facts taken, too: a page that has read newer facts shows one moment in all its parts."""
         newer = self.copy()
         newer.take(facts)
         return newer
@@ -70,7 +70,7 @@ class Known(Struct):
         self.alerts = {name: one for name, one in self.alerts.items() if one.is_open or now - one.ts < KEEP_RESOLVED_MS}
 
     def _take(self, fact: Fact) -> bool:
-        """Whether the fact says anything new."""
+        """Take a fact; true if it changed something."""
         name, payload = (fact.cluster, fact.group), fact.payload
         if isinstance(payload, RebalanceFact):
             self.rebalances[name] = self.rebalances.get(name, 0) + 1
@@ -86,7 +86,7 @@ class Known(Struct):
 
 
 def _put(known: dict[Key, Value], key: Key, value: Value) -> bool:
-    """Whether it was another value before."""
+    """Put a value; true if it differs from the one before."""
     is_new = known.get(key) is not value
     known[key] = value
     return is_new

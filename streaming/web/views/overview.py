@@ -22,13 +22,13 @@ ROWS_A_PAGE = 50
 STATES = ("firing", "findings", "unknown", "settling", "empty", "excluded", "healthy")
 SORTS = ("worst", "name", "since", "lag", "members")
 LONGEST_SEARCH = 255
-# How much waits is said at least so often, as long as offsets are read; they are read once a minute or more.
+# Waiting messages are reported at least this often, as long as offsets are read: at least once a minute.
 ALERTS_LAG_IS_OLD_MS = REPEAT_WAITING_MS + 120_000
 GROUPS_LAG_IS_OLD_MS = REPEAT_STATUS_MS + 120_000
 
 
 class Wanted(NamedTuple):
-    """What was asked for. ``state`` and ``cluster``: empty for all; ``page`` counts from 1."""
+    """The query for groups. ``state`` and ``cluster``: empty for all; ``page`` counts from 1."""
 
     search: str = ""
     cluster: str = ""
@@ -41,7 +41,8 @@ class Wanted(NamedTuple):
 class Waiting(Struct, frozen=True, kw_only=True):
     """Messages that are not consumed, by offsets of which the oldest were read at ``read_ts``.
 
-    The oldest of these messages was stored after ``oldest_ts``. ``is_old``: it was read too long ago to speak of now.
+    The oldest of these messages was stored after ``oldest_ts``. ``is_old``: the offsets are too old to describe the
+    present.
     """
 
     messages: int
@@ -51,9 +52,9 @@ class Waiting(Struct, frozen=True, kw_only=True):
 
 
 class OverviewRow(NamedTuple):
-    """``alerts``: the open ones, the worst first; ``level``: of the first that fires.
+    """A group in the overview. ``alerts``: the open ones, the worst first; ``level``: of the first that fires.
 
-    ``lag``: what waits for the group; None: not known. ``is_old``: the cluster has not been seen for long.
+    ``lag``: the messages that wait; None: not known. ``is_old``: the cluster has not been seen for long.
     """
 
     known: KnownGroup
@@ -71,7 +72,7 @@ class OverviewRow(NamedTuple):
 class Cluster(Struct, frozen=True, kw_only=True):
     """A cluster. ``seen_ts``: until when evenkeel has seen it; ``is_blind``: that is too long ago to judge it now.
 
-    ``status``: what the job says of itself: ok, idle, late, data_lost or failed.
+    ``status``: what the job reports of itself: ok, idle, late, data_lost or failed.
     """
 
     name: str
@@ -82,7 +83,7 @@ class Cluster(Struct, frozen=True, kw_only=True):
 
 
 class Overview(NamedTuple):
-    """``found``: how many groups are wanted; ``states``: how many groups there are of each, whatever is wanted."""
+    """A page. ``found``: how many groups match; ``states``: number of groups in each state, without the filter."""
 
     rows: tuple[OverviewRow, ...]
     found: int
@@ -94,7 +95,7 @@ class Overview(NamedTuple):
 
 
 class RankedGroups:
-    """The groups of one moment in the order in which people want them; made once, and asked by every request."""
+    """The groups of one moment, ranked from the worst; computed once and used by every request."""
 
     def __init__(self, known: Known, now: int) -> None:
         blind = {one.name for one in clusters_in(known, now) if one.is_blind}
@@ -106,7 +107,7 @@ class RankedGroups:
         self._known = known
 
     def overview(self, wanted: Wanted, now: int) -> Overview:
-        """A page beyond the last one is the last one."""
+        """The page of the query; after the last page, the last page."""
         rows = [row for row in self._rows if _is_wanted(row, wanted)]
         if wanted.sort != "worst":
             rows.sort(key=_KEYS[wanted.sort])
@@ -131,14 +132,14 @@ def _cluster(name: str, groups: int, health: ClusterHealth | None, now: int) -> 
 
 
 def findings_of(counts: dict[str, int], retry_counts: dict[str, int] | None) -> tuple[tuple[str, int], ...]:
-    """What is wrong or not known, the worst first. Left out is what is right, and what no alert counts either."""
+    """Findings that are wrong or not known, the worst first, without those that are right or that no alert counts."""
     left = {kind: number - (retry_counts or {}).get(kind, 0) for kind, number in counts.items()}
     found = ((kind, number) for kind, number in left.items() if number > 0 and _weight(kind) < 9)
     return tuple(sorted(found, key=lambda one: _weight(one[0])))
 
 
 def _weight(kind: str) -> int:
-    """Small for what is worst; 9 for what needs no attention."""
+    """The rank of a kind: small for the worst; 9 for a kind that needs no attention."""
     row = row_of(kind)
     if row is None:
         return 5
@@ -176,7 +177,7 @@ def lag_of(status: GroupFact | None, alerts: Sequence[OpenAlert], now: int) -> W
 
 
 def _unknown_row(name: GroupName, alerts: Sequence[OpenAlert], now: int) -> OverviewRow:
-    """A group of which an alert is open, but no status is known."""
+    """A group with an open alert but without a known status."""
     nothing = GroupFact(
         status="unknown", members=0, queues=0, counts={}, brokers_covered=0, brokers_known=0, members_reporting=0
     )
@@ -189,7 +190,7 @@ def _state(status: str) -> str:
 
 
 def _most_waiting(row: OverviewRow) -> tuple[bool, int]:
-    """Numbers of now come first, and where none is known last."""
+    """The sort key: current numbers first, groups without a known number last."""
     if row.lag is None:
         return True, 1
     return row.lag.is_old or row.is_old, -row.lag.messages

@@ -1,4 +1,4 @@
-"""What a change would do to a group: which groups there are, how one is now, and a picture of it afterwards."""
+"""The view of a change to a group: the groups to choose from, the group now, and a picture of it afterwards."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ MOST_OFFERED = 200
 
 
 class GroupChoice(NamedTuple):
-    """Groups that can be planned for, by name. ``left_out``: so many more match."""
+    """Groups that can be planned for, by name. ``left_out``: how many more match."""
 
     search: str
     groups: tuple[GroupName, ...]
@@ -27,9 +27,10 @@ class GroupChoice(NamedTuple):
 
 
 class GroupNow(NamedTuple):
-    """How the group is before a change. ``topics``: topic and its queues on each broker, the most of any broker.
+    """The group before a change.
 
-    ``strategy`` None: its members report none, or several. ``rooms``: how names of its brokers begin.
+    ``topics``: topic and its queues on each broker, the most of any broker. ``strategy`` None: its members report none,
+    or several. ``rooms``: prefixes of its brokers' names.
     """
 
     clients: int
@@ -41,7 +42,7 @@ class GroupNow(NamedTuple):
 
 
 def group_choice(known: Known, search: str) -> GroupChoice:
-    """Those that have members and whose name has ``search`` in it."""
+    """The groups that have members and whose name contains ``search``."""
     wanted = search.casefold()
     found = sorted(
         (one.group, one.cluster)
@@ -71,7 +72,7 @@ def group_now(current: CurrentGroup) -> GroupNow:
 
 
 class PlanCell(NamedTuple):
-    """``mark``: kept, moved (it had another owner), new (it had none) or gone (it belongs to another afterwards)."""
+    """``mark``: kept, moved (it had another owner), new (it had none) or gone (another client owns it afterwards)."""
 
     x: int
     y: int
@@ -87,7 +88,7 @@ class PlanBand(NamedTuple):
 
 
 class PlanPicture(NamedTuple):
-    """Rows are clients, columns queues. Of both only so many as can be drawn."""
+    """The picture: rows are clients, columns are queues. Each is limited to what can be drawn."""
 
     cells: tuple[PlanCell, ...]
     clients: tuple[tuple[int, str], ...]
@@ -98,7 +99,7 @@ class PlanPicture(NamedTuple):
 
 
 def plan_picture(forecast: Forecast) -> PlanPicture:
-    """After the change, and where queues come from."""
+    """The picture after the change, with the former owners of queues."""
     queues = sorted({*forecast.before, *forecast.after}, key=lambda queue: tuple(queue))
     clients = sorted({*forecast.before.values(), *forecast.after.values()})
     drawn, named = queues[:MOST_QUEUES_DRAWN], clients[:MOST_CLIENTS_DRAWN]

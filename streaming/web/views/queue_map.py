@@ -1,8 +1,7 @@
-"""The map of queues and clients: who owns each queue, who should, and what is wrong. Geometry for one SVG.
+"""The map of queues and clients: owners, expected owners and findings of each queue. Geometry for one SVG.
 
-A column is a queue, a row a client. Above the clients is a row for queues that no client owns, and one for queues of
-which the owner is not known. Widths are those of columns at their largest. A browser draws them narrower where there is
-less room.
+A column is a queue, a row is a client. Above the clients is a row for queues that no client owns, and one for queues
+with unknown owners. Widths are those of columns at their largest. A browser draws them narrower if there is less room.
 """
 
 from collections import Counter
@@ -45,7 +44,7 @@ MARK_WITHOUT_OWNER: dict[str, str] = {
 
 
 class Cell(NamedTuple):
-    """``x`` and ``y`` of its upper left corner; ``owners`` and ``expected`` are for its text."""
+    """A cell. ``x`` and ``y`` of its upper left corner; ``owners`` and ``expected`` are for its text."""
 
     x: int
     y: int
@@ -61,7 +60,7 @@ class Column(NamedTuple):
 
 
 class Row(NamedTuple):
-    """``kind``: client, absent (no member, but an owner or expected owner), nobody or not_known."""
+    """A row. ``kind``: client, absent (no member, but an owner or expected owner), nobody or not_known."""
 
     y: int
     kind: str
@@ -77,7 +76,7 @@ class Band(NamedTuple):
 
 
 class QueueMap(NamedTuple):
-    """``left_out`` and ``clients_left_out`` count what is not shown; ``is_cut``: some of the wanted queues are not.
+    """The map. ``left_out`` and ``clients_left_out`` count what is not shown; ``is_cut``: some wanted queues are not.
 
     ``width``: at its largest; ``least`` and ``least_on_a_phone``: at its smallest.
     """
@@ -101,9 +100,9 @@ class QueueMap(NamedTuple):
 
 
 def queue_map(group: ExplainedGroup, everything: bool = False) -> QueueMap:
-    """Of a large group at first only queues that are not as they should be; ``everything``: as many as can be drawn.
+    """The map. For a large group it shows only queues with findings; ``everything``: as many queues as can be drawn.
 
-    Retry queues that are as they should be are left out at first in any group.
+    Retry queues without findings are left out at first for any group.
     """
     wrong = [queue for queue in group.queues if not _is_right(queue)]
     usual = [queue for queue in group.queues if not (is_retry_topic(queue.topic) and _is_right(queue))]
@@ -137,7 +136,7 @@ def queue_map(group: ExplainedGroup, everything: bool = False) -> QueueMap:
 
 
 def level_of(finding: str, topic: str) -> str:
-    """How much a queue of the topic needs attention: critical, warning, unknown, settling, info or right."""
+    """The level of attention that a queue needs: critical, warning, unknown, settling, info or right."""
     row = row_of(finding)
     if finding == Kind.NO_MEMBERS:
         return "info" if is_retry_topic(topic) else "warning"
@@ -155,17 +154,17 @@ def _is_right(queue: ExplainedQueue) -> bool:
 
 
 def _missing(queue: ExplainedQueue) -> tuple[str, ...]:
-    """Who should own it, where that may not be its owner."""
+    """The expected owners, if they may differ from the owner."""
     return () if _is_right(queue) else queue.expected or ()
 
 
 def _least(columns: int) -> int:
-    """Of a column: narrow where there are hundreds."""
+    """The least width of a column: narrow if there are hundreds."""
     return next((size for most, size in ((MOST_COLUMNS_AT_FIRST, 14), (400, 10)) if columns <= most), 8)
 
 
 def _row_height(rows: int) -> int:
-    """High while all rows are seen at once."""
+    """The height of a row: high if all rows fit on the screen."""
     return next((height for most, height in ((10, 26), (18, 20)) if rows <= most), 16)
 
 

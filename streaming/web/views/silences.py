@@ -1,4 +1,4 @@
-"""Silences: which open alerts each of them silences, and which one silences an alert."""
+"""Silences: the open alerts that each of them silences, and the silence of each alert."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from streaming.web.views.alerts import in_order
 
 
 class SilenceRow(NamedTuple):
-    """``alerts``: the open ones that it silences at the time asked for, the worst first; none if it is not on."""
+    """A silence. ``alerts``: the open alerts that it silences then, the worst first; none if it is not active."""
 
     silence: Silence
     is_on: bool
@@ -17,14 +17,14 @@ class SilenceRow(NamedTuple):
 
 
 def silence_rows(silences: Iterable[Silence], alerts: Iterable[OpenAlert], now: int) -> tuple[SilenceRow, ...]:
-    """Those that are on come first, the newest first among them; then those that are over."""
+    """Rows of silences: the active ones, the newest first; then those that ended."""
     open_alerts = in_order(alerts)
     rows = [_row(one, open_alerts, now) for one in silences]
     return tuple(sorted(rows, key=lambda row: (not row.is_on, -row.silence.from_ts)))
 
 
 def silenced(alerts: Iterable[OpenAlert], silences: Iterable[Silence], now: int) -> dict[str, Silence]:
-    """By fingerprint of an alert that is silenced: the silence that lasts longest."""
+    """The silence that lasts longest, by the fingerprint of each silenced alert."""
     on = sorted((one for one in silences if one.is_on(now)), key=lambda one: one.until_ts)
     return {alert.fact.fingerprint: one for alert in alerts for one in on if one.matches(alert)}
 

@@ -1,4 +1,4 @@
-"""What happened to a group: its status, alerts, rebalances, and members that came and went. Geometry for one SVG.
+"""The timeline of a group: its status, alerts, rebalances, and members that joined and left. Geometry for one SVG.
 
 ``x`` and ``width`` are per cent of the picture's width, so that it fits every screen.
 """
@@ -12,8 +12,8 @@ from streaming.core.alerts.phases import AlertReason
 from streaming.explain.doubts import is_unseen
 
 MINUTES = (30, 60, 180, 720, 1440)  # that a reader can choose
-QUIET_MINUTES = 180  # of a group without an open alert
-ROOM_BEFORE = 1.4  # of the time since an alert began: what led to it is seen too
+QUIET_MINUTES = 180  # for a group without an open alert
+ROOM_BEFORE = 1.4  # times the span since an alert began, so that the time before it is shown, too
 LANE, TOP = 24, 24
 MOST_ALERTS = 8
 MOST_MARKS = 200
@@ -22,11 +22,11 @@ DEPLOY_GAP_MS = 180_000
 DEPLOY_CLIENTS = 2
 STEPS_MIN = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360)
 MOST_TICKS = 7
-NEAR_AN_END = 4.0  # there a centred text would be cut
+NEAR_AN_END = 4.0  # closer to an end, a centred text would be cut
 
 
 class Bar(NamedTuple):
-    """Something that lasted. ``values`` are for its text, ``what`` says which text; ``ts``: where to look at."""
+    """A period. ``values`` are for its text, ``what`` names the text; ``ts``: the time to which it links."""
 
     x: float
     width: float
@@ -38,7 +38,7 @@ class Bar(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """``name``: a key of the words, or, of an alert, its kind."""
+    """A lane. ``name``: a key of the words, or the kind of an alert."""
 
     y: int
     name: str
@@ -47,7 +47,7 @@ class Lane(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """``anchor``: how its text is placed, as SVG names it."""
+    """A tick of the axis. ``anchor``: the position of its text, in SVG's terms."""
 
     x: float
     ts: int
@@ -55,7 +55,7 @@ class Tick(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """``unseen``: from when on evenkeel has seen nothing; None: it has seen all of it."""
+    """The timeline. ``unseen``: since when evenkeel has seen nothing; None: it has seen all of it."""
 
     lanes: tuple[Lane, ...]
     ticks: tuple[Tick, ...]
@@ -89,7 +89,7 @@ class _Scale(NamedTuple):
 
 
 def span_of(begun: Iterable[int], now: int) -> int:
-    """The fewest minutes that show how open alerts began; ``begun``: when each did."""
+    """The fewest minutes that show how open alerts began; ``begun``: when each began."""
     first = min(begun, default=None)
     if first is None:
         return QUIET_MINUTES
@@ -98,12 +98,12 @@ def span_of(begun: Iterable[int], now: int) -> int:
 
 
 def hours_read(minutes: int) -> int:
-    """How many whole hours of facts are read for a timeline of so many minutes."""
+    """The number of whole hours of facts that a timeline of these minutes needs."""
     return -(-minutes // 60)
 
 
 def timeline(facts: Sequence[Fact], end: int, minutes: int, seen: int) -> Timeline:
-    """Of the ``minutes`` before ``end``. What is open is drawn until ``seen``, when evenkeel last saw the group."""
+    """The ``minutes`` before ``end``. Open periods are drawn until ``seen``, when evenkeel last saw the group."""
     scale = _Scale(end - minutes * 60_000, end, min(seen, end))
     unseen = scale.tick(seen) if is_unseen(seen, end) else None
     drawn = [
@@ -117,7 +117,7 @@ def timeline(facts: Sequence[Fact], end: int, minutes: int, seen: int) -> Timeli
 
 
 def _statuses(facts: Iterable[Fact], scale: _Scale) -> Iterator[Bar]:
-    """Before the first that is known nothing is drawn."""
+    """The lane of statuses. Nothing is drawn before the first known status."""
     told = [(fact.ts, fact.payload.status) for fact in facts if isinstance(fact.payload, GroupFact)]
     changes = [told[0], *(new for old, new in pairwise(told) if old[1] != new[1])] if told else []
     ends = [*(ts for ts, _ in changes), scale.seen][1:]
@@ -127,7 +127,7 @@ def _statuses(facts: Iterable[Fact], scale: _Scale) -> Iterator[Bar]:
 
 
 def _alerts(facts: Iterable[Fact], scale: _Scale) -> Iterator[tuple[str, tuple[Bar, ...]]]:
-    """A lane for each alert that was open meanwhile; the newest ones."""
+    """The lanes of alerts that were open in this time; the newest ones."""
     lives: dict[str, list[tuple[int, AlertFact]]] = {}
     for fact in facts:
         if isinstance(fact.payload, AlertFact) and fact.payload.reason != AlertReason.WAITING_CHANGED:
@@ -162,7 +162,7 @@ class _Move(NamedTuple):
 
 
 def _members(facts: Iterable[Fact], scale: _Scale) -> Iterator[Bar]:
-    """Each client once for all brokers. Many that come and go one after the other are a deploy."""
+    """The joins and leaves, once for all brokers. Many in sequence are a deploy."""
     moves = sorted({
         _Move(fact.ts, fact.payload.client_id, fact.payload.entries > 0)
         for fact in facts

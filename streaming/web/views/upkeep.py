@@ -1,4 +1,4 @@
-"""How evenkeel itself is doing: whether it sees each cluster, what could not be used, and whether pages arrive."""
+"""The state of evenkeel itself: if it sees each cluster, what could not be used, and if notifications arrive."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ MOST_REFUSED = 50
 
 
 class Sink(NamedTuple):
-    """A destination of pages; times in epoch milliseconds, None: not since yesterday."""
+    """A destination of notifications; times in epoch milliseconds, None: none since yesterday."""
 
     name: str
     delivered_ts: int | None
@@ -40,7 +40,7 @@ class Fault(NamedTuple):
 
 
 class Upkeep(NamedTuple):
-    """Of today and yesterday."""
+    """The upkeep of today and yesterday."""
 
     sinks: tuple[Sink, ...]
     quarantined: tuple[Quarantined, ...]
@@ -48,7 +48,7 @@ class Upkeep(NamedTuple):
 
 
 class ClusterSight(NamedTuple):
-    """``state``: ok, idle, late, data_lost or blind."""
+    """The view of a cluster. ``state``: ok, idle, late, data_lost or blind."""
 
     cluster: str
     state: str
@@ -64,5 +64,5 @@ def clusters_seen(known: Known, now: int) -> tuple[ClusterSight, ...]:
 
 
 def refused_groups(known: Known) -> tuple[KnownGroup, ...]:
-    """Groups whose events are refused, so that nothing of them is judged."""
+    """Groups that are not judged, because their events are refused."""
     return tuple(one for one in known.groups.values() if one.status.refused_since is not None)[:MOST_REFUSED]

@@ -1,4 +1,4 @@
-"""The text of the pages in English and Chinese. What pages say of alerts comes from ``streaming.notices``."""
+"""The text of the pages in English and Chinese. The text about alerts comes from ``streaming.notices``."""
 
 from datetime import timezone, tzinfo
 from typing import NamedTuple
@@ -19,18 +19,18 @@ WORDS = {"en": ENGLISH, "zh": CHINESE}
 
 
 class Words(NamedTuple):
-    """``of_pages``: the sentences that a notice uses too, so both say the same. ``zone``: in which times are shown."""
+    """The words of a language. ``of_pages``: the sentences of notices, for equal words. ``zone``: of times shown."""
 
     own: dict[str, str]
     of_pages: Language
     zone: tzinfo | None = timezone.utc
 
     def __call__(self, key: str, **values: object) -> str:
-        """A sentence with its values. Raises KeyError for one that there is not."""
+        """A sentence with its values. Raises KeyError for an unknown one."""
         return self.own[key].format(**values) if values else self.own[key]
 
     def clock(self, ts: int, now: int) -> str:
-        """``16:58:03``, with its day in front where that is another than ``now``'s."""
+        """``16:58:03``, with its day in front if that differs from ``now``'s."""
         return clock(ts, now, self.zone)
 
     def zoned(self, ts: int, now: int) -> str:
@@ -42,21 +42,21 @@ class Words(NamedTuple):
         return moment(ts, self.zone)
 
     def finding(self, kind: str, number: int) -> str:
-        """What the group's status counts of a kind: so many queues, or topics, or the group itself."""
+        """The words for a count of a kind in the group's status: a number of queues or topics, or the group itself."""
         own, row = self.own.get(f"finding_{kind}"), row_of(kind)
         queues = number if row is not None and row.scope is Scope.QUEUE else 0
         return own.format(queues=self.of_pages.queues(queues)) if own else self.of_pages.kind(kind, queues)
 
     def headline(self, alert: OpenAlert, now: int) -> str:
-        """What is wrong, as a page says it."""
+        """The finding in the words of a notice."""
         return headline(alert, self.of_pages, now, self.zone)
 
     def note(self, alert: OpenAlert, now: int) -> str:
-        """Why it does not fire yet, or is open though it is right for now."""
+        """The reason why it does not fire yet, or is open though it is right for now."""
         return note_on(alert, self.of_pages, now, self.zone)
 
     def should_own(self, queue: ExplainedQueue, now: int) -> str:
-        """Who should own it, or why that is not known."""
+        """The expected owners, or why they are not known."""
         if queue.expected is not None:
             return who_should_own(queue.expected, queue.owners, queue.finding, queue.cause, self.of_pages)
         if not queue.is_reason_of_expected:
@@ -65,11 +65,11 @@ class Words(NamedTuple):
         return self.of_pages.not_known.format(why=why)
 
     def step(self, reason: str) -> str:
-        """Why an alert took a step in its life."""
+        """The reason for a step in an alert's life."""
         return STEPS.get(reason, reason) if self.own is CHINESE else why_of(reason)
 
     def reason(self, kind: str | None, details: ReasonDetails | None, now: int) -> str:
-        """Why something is not judged; empty where it is."""
+        """The reason why something is not judged; empty if it is."""
         return self.of_pages.reason(kind, details, lambda ts: self.clock(ts, now)) if kind else ""
 
 

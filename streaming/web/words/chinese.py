@@ -282,7 +282,7 @@ CHINESE: dict[str, str] = {
     "plan_this": "预演变更",
 }
 
-# Why an alert took a step; in English ``streaming.explain.reasons`` says it.
+# The reasons for an alert's steps; ``streaming.explain.reasons`` has them in English.
 STEPS: dict[str, str] = {
     "found": "已发现；相关的每个客户端和 Broker 再次确认后触发",
     "held_long_enough": "相关的每个客户端和 Broker 都已再次确认",
