@@ -1,1 +1,1 @@
-"""A RocketMQ cluster on a virtual clock, the events of a collector that watches it, and what truly happened in it."""
+"""A RocketMQ cluster on a virtual clock, the events of a collector that watches it, and the truth about the cluster."""

@@ -1,4 +1,4 @@
-"""What all clients compute, computed once for all that see the same."""
+"""A cache of allocations: clients with the same route and members compute the same shares, so one result serves all."""
 
 from collections.abc import Mapping
 
@@ -10,15 +10,15 @@ Shares = Mapping[str, tuple[MessageQueue, ...]]
 
 
 class AllocationCache:
-    """Shares by strategy, route and list of members. Equal lists are made one object: they are told by identity."""
+    """Shares by strategy, route and list of members. Equal lists become one object: keys are object identities."""
 
     def __init__(self) -> None:
         self._shares: dict[tuple[int, int, int], Shares | AllocationError] = {}
         self._lists: dict[tuple[str, ...], tuple[str, ...]] = {}
-        self._alive: list[object] = []  # what is known by identity must not go
+        self._alive: list[object] = []  # the objects of the keys: while they exist, no id() is used again
 
     def members(self, client_ids: tuple[str, ...]) -> tuple[str, ...]:
-        """The list, sorted."""
+        """Return the sorted list; equal lists return one object."""
         found = self._lists.get(client_ids)
         if found is None:
             ordered = sort_client_ids(client_ids)
@@ -26,7 +26,7 @@ class AllocationCache:
         return found
 
     def shares(self, strategy: Strategy, route: TopicRoute, members: tuple[str, ...]) -> Shares:
-        """By client id. Raises AllocationError where the strategy throws."""
+        """Return the shares by client id. Raises AllocationError where the strategy throws."""
         key = (id(strategy), id(route), id(members))
         found = self._shares.get(key)
         if found is None:
@@ -42,6 +42,6 @@ def _shares(strategy: Strategy, route: TopicRoute, members: tuple[str, ...]) -> 
         allocation = allocate_all(strategy, route.subscribe_info, members)
     except AllocationError as error:
         return error
-    # CONFIG may name a queue twice, and gives queues of all topics to each
+    # CONFIG may name a queue twice, and gives each client its queues of all topics
     shares = (tuple(q for q in dict.fromkeys(share) if q.topic == route.topic) for share in allocation.shares)
     return dict(zip(allocation.client_ids, shares, strict=True))

@@ -1,4 +1,4 @@
-"""A broker: who is in which group (``ConsumerManager``), how far each group is, and who has locked what."""
+"""A broker: the clients of each group (``ConsumerManager``), the groups' offsets, and the locks of queues."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,18 +26,18 @@ class Client(Protocol):
 
     @property
     def answers(self) -> bool:
-        """Whether it answers requests now."""
+        """True if the client answers requests now."""
 
     def consumer_ids_changed(self) -> None:
         """NOTIFY_CONSUMER_IDS_CHANGED."""
 
     def running_info(self, broker_name: str, asked_ts: int, dur_ms: int) -> RunningInfoAnswer:
-        """GET_CONSUMER_RUNNING_INFO, asked through this broker."""
+        """GET_CONSUMER_RUNNING_INFO, requested through this broker."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Channel:
-    """A connection of a client (``ClientChannelInfo``). ``number`` tells it from the client's earlier ones."""
+    """A connection of a client (``ClientChannelInfo``). ``number`` distinguishes it from the client's earlier ones."""
 
     client: Client
     number: int
@@ -47,16 +47,16 @@ class Channel:
 
 
 class ConsumerGroupInfo:
-    """A group as this broker knows it. ``subscriptions`` are the topics of the last heartbeat, of any client.
+    """A group as this broker knows it. ``subscriptions``: the topics of the last heartbeat, from any client.
 
-    Each has the newest version (``subVersion``) that any client has sent while the topic stood there. ``last`` sent
-    the last heartbeat.
+    Each has the newest version (``subVersion``) that any client has sent while the topic was in it. ``last``: the
+    client that sent the last heartbeat.
     """
 
     __slots__ = ("_body", "_ids", "channels", "last", "subscriptions")
 
     def __init__(self) -> None:
-        self.channels: dict[Channel, int] = {}  # -> when it last sent a heartbeat
+        self.channels: dict[Channel, int] = {}  # -> time of its last heartbeat
         self.subscriptions: dict[str, int] = {}
         self.last: Channel | None = None
         self._ids: tuple[str, ...] | None = ()
@@ -64,7 +64,7 @@ class ConsumerGroupInfo:
 
     @property
     def client_ids(self) -> tuple[str, ...]:
-        """One entry a channel: an id can stand twice."""
+        """The client ids, one for each channel: an id can occur twice."""
         if self._ids is None:
             self._ids = tuple(channel.client.client_id for channel in self.channels)
         return self._ids
@@ -82,7 +82,7 @@ class ConsumerGroupInfo:
         return self._body
 
     def heartbeat(self, channel: Channel, versions: dict[str, int], now: int) -> bool:
-        """Whether it brought a new channel, or another set of topics."""
+        """Take a heartbeat. Return True if it has a new channel, or another set of topics."""
         is_new, before = channel not in self.channels, self.subscriptions
         self.channels[channel] = now
         self.subscriptions = {topic: max(version, before.get(topic, version)) for topic, version in versions.items()}
@@ -100,10 +100,10 @@ class ConsumerGroupInfo:
 
 
 class Broker:
-    """``notify`` carries NOTIFY_CONSUMER_IDS_CHANGED to a client.
+    """A broker. ``notify`` sends NOTIFY_CONSUMER_IDS_CHANGED to a client.
 
-    ``pulls_changed`` hears that pulls may be served that were not; True: and that others may not be any more.
-    ``members_changed`` hears of every client that appears in, or disappears from, what it lists.
+    ``pulls_changed`` is called when refused pulls may be accepted now; with True: others may be refused now, too.
+    ``members_changed`` is called with every client id that appears in its list of clients, or disappears from it.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Broker:
     # --- topics and offsets
 
     def put_topic(self, topic: str, data: QueueData, now: int) -> None:
-        """``updateTopicConfig``: queues that are no longer in it keep their messages."""
+        """``updateTopicConfig``. Queues that are no longer in the topic keep their messages."""
         self.topics[topic] = data
         for queue_id in range(_queue_count(data)):
             queue = MessageQueue(topic, self.name, queue_id)
@@ -146,7 +146,7 @@ class Broker:
         return [progress for (name, _), progress in self._progress.items() if name == group]
 
     def progresses_by_topic(self, group: str, now: int) -> dict[str, list[Progress]]:
-        """Of the queues below ``readQueueNums`` (``getConsumeStats``), in order, as they are now."""
+        """The progress in the queues below ``readQueueNums`` (``getConsumeStats``), in order, as of now."""
         found: dict[str, list[Progress]] = {}
         for progress in self.progresses(group):
             progress.catch_up(now)
@@ -166,9 +166,9 @@ class Broker:
         return () if known is None else known.client_ids
 
     def find_client(self, group: str, client_id: str) -> Client | None:
-        """``findChannel``: of several connections with one id a broker always uses the same one.
+        """``findChannel``. If several connections have one id, a broker always uses the same one.
 
-        None: there is none, or that one is dead, since its client has opened a new one.
+        None: there is no connection, or that one is dead because its client has opened a new one.
         """
         known = self.groups.get(group)
         channels = [] if known is None else [c for c in known.channels if c.client.client_id == client_id]
@@ -179,9 +179,9 @@ class Broker:
         return None if is_dead else chosen.client
 
     def heartbeat(self, channel: Channel, versions: dict[str, int], now: int) -> None:
-        """``registerConsumer``: clients of the group are notified if it brings anything new.
+        """``registerConsumer``. The clients of the group are notified if the heartbeat has anything new.
 
-        ``versions``: when the client last changed what it subscribes to or owns, of each of its topics.
+        ``versions``: for each topic, the time when the client last changed its subscription or its queues.
         """
         name = channel.client.group
         group = self.groups.setdefault(name, ConsumerGroupInfo())
@@ -194,12 +194,12 @@ class Broker:
             self._pulls_changed(self.name, before.keys() != versions.keys())
 
     def unregister(self, channel: Channel) -> None:
-        """A client says goodbye, or its connection closes (``doChannelCloseEvent``): the others are notified."""
+        """A client unregisters, or its connection closes (``doChannelCloseEvent``). The others are notified."""
         if self._remove(channel):
             self._notify_group(channel.client.group)
 
     def scan(self, now: int, notifies: Callable[[], bool]) -> None:
-        """``scanNotActiveChannel``. Whether the others are notified at once is a race in RocketMQ: ``notifies``."""
+        """``scanNotActiveChannel``. ``notifies`` decides a race of RocketMQ: the others are notified at once or not."""
         for name, group in list(self.groups.items()):
             expired = [channel for channel, ts in group.channels.items() if now - ts > CHANNEL_EXPIRED_MS]
             for channel in expired:
@@ -225,9 +225,9 @@ class Broker:
             self._notify(channel.client)
 
     def accepts_pull(self, group: str, queue: MessageQueue, version: int) -> bool:
-        """Whether the group may consume, the queue can be read, and its topic stands in the table, not older.
+        """True if the group may consume, the queue can be read, and the broker has a subscription that is not older.
 
-        Else NO_PERMISSION, SUBSCRIPTION_NOT_EXIST, or SUBSCRIPTION_NOT_LATEST (``version`` is the puller's).
+        Else: NO_PERMISSION, SUBSCRIPTION_NOT_EXIST, or SUBSCRIPTION_NOT_LATEST (``version``: of the pulling client).
         """
         if not self.consume_enable:
             return False
@@ -238,7 +238,7 @@ class Broker:
     # --- locks
 
     def lock(self, group: str, queue: MessageQueue, client_id: str, now: int) -> bool:
-        """LOCK_BATCH_MQ for one queue; by client id, so that two instances with one id share it."""
+        """LOCK_BATCH_MQ for one queue. The lock is by client id, so two instances with one id share it."""
         holder, ts = self._locks.get((group, queue), (client_id, now))
         if holder != client_id and now - ts <= LOCK_EXPIRED_MS:
             return False
@@ -250,7 +250,7 @@ class Broker:
             del self._locks[group, queue]
 
     def stop(self) -> None:
-        """It is gone; members and locks live in its memory only."""
+        """The broker stops. Members and locks are lost: they are only in its memory."""
         self.is_up = False
         self.groups.clear()
         self._locks.clear()

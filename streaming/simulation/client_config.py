@@ -1,4 +1,4 @@
-"""How a client runs, and what clients of different SDKs tell of themselves: what they do is the same."""
+"""The configuration of a client, and what each SDK reports. Clients of all SDKs behave alike."""
 
 from dataclasses import dataclass
 
@@ -6,16 +6,16 @@ from streaming.core.allocation import Averagely, Strategy
 
 HEARTBEAT_FIRST_MS, HEARTBEAT_MS = 1_000, 30_000  # ClientConfig.heartbeatBrokerInterval
 POLL_ROUTES_MS = 30_000  # ClientConfig.pollNameServerInterval
-SPEED = 2_000  # messages a second that a client takes of one queue, while its code is not slow
+SPEED = 2_000  # messages a second that a client consumes of one queue while its listener is not slow
 AVERAGELY = Averagely()
 
 
 @dataclass(frozen=True, slots=True)
 class Sdk:
-    """``language`` is that of its heartbeats (``LanguageCode``), ``consume_type`` likewise.
+    """An SDK. ``language`` (``LanguageCode``) and ``consume_type`` are those of its heartbeats.
 
-    ``answers``: it answers for its running info at all. ``tells_strategy``, ``tells_model`` and ``tells_queues``: its
-    running info has ``allocateMessageQueueStrategy``, ``messageModel``, and ``mqTable``.
+    ``answers``: it answers requests for its running info. ``tells_strategy``, ``tells_model`` and ``tells_queues``:
+    its running info has ``allocateMessageQueueStrategy``, ``messageModel``, and ``mqTable``.
     """
 
     language: str = "JAVA"
@@ -27,17 +27,17 @@ class Sdk:
 
 
 JAVA = Sdk()
-# rocketmq-client-go, pushConsumer.GetConsumerRunningInfo: mqTable and subscriptions, of the properties only
+# rocketmq-client-go, pushConsumer.GetConsumerRunningInfo: mqTable, subscriptions, and of the properties only
 # PROP_CONSUME_TYPE, PROP_CONSUMEORDERLY and PROP_CONSUMER_START_TIMESTAMP
 GO = Sdk("GO", tells_strategy=False, tells_model=False)
-MUTE = Sdk("CPP", answers=False)  # it does not know GET_CONSUMER_RUNNING_INFO
+MUTE = Sdk("CPP", answers=False)  # it does not support GET_CONSUMER_RUNNING_INFO
 # DefaultMQPullConsumerImpl.consumerRunningInfo, and DefaultLitePullConsumerImpl from 4.6.0 to 5.1.0
 PULL = Sdk(consume_type="CONSUME_ACTIVELY", tells_queues=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """``topics`` are those it subscribes to, each with its filter. ``version``: 4 or 5."""
+    """The configuration of a client. ``topics``: its subscriptions, each with its filter. ``version``: 4 or 5."""
 
     topics: tuple[tuple[str, str], ...]
     strategy: Strategy = AVERAGELY
@@ -53,7 +53,7 @@ class ClientConfig:
 
     @property
     def version_ordinal(self) -> int:
-        """As a broker tells it of a connection: the ordinal of ``MQVersion.Version``."""
+        """The version that a broker lists for the connection: the ordinal of ``MQVersion.Version``."""
         if self.sdk.language == "GO":
             return 317  # rocketmq-client-go, internal/remote/codec.go
         return 479 if self.version >= 5 else 407  # V5_3_3, V4_9_7

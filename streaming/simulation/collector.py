@@ -1,4 +1,4 @@
-"""A collector on the virtual clock: the live collector's probes and translation, over a simulated transport."""
+"""A collector on the virtual clock: the live collector's probes and translation with a simulated transport."""
 
 from collections.abc import Callable
 from random import Random
@@ -17,7 +17,7 @@ from streaming.simulation.transport import ASKS_MS, LIST_JITTER_MS, SimulatedTra
 
 
 class Collector:
-    """``emit`` gets every event as it is made, in the order of the clock. ``loses_reports``: a share of them."""
+    """A simulated collector. ``emit`` gets every event in time order. ``loses_reports``: the share that is lost."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Collector:
     ) -> None:
         self.policy = policy
         self.is_killed = False
-        self.paused_rounds: list[int] = []  # in which no client was asked, for queues that were new to the group
+        self.paused_rounds: list[int] = []  # times of rounds that asked no client, because queues were new to the group
         self._fleet, self._give = fleet, emit
         self._random = Random(f"{fleet.seed}/collector{source.removeprefix('simulation')}")
         self._transport = SimulatedTransport(fleet, source, self._random, loses_reports, list_jitter_ms)
@@ -50,11 +50,11 @@ class Collector:
         self._fleet.clock.after(self._random.randrange(self.policy.interval_ms), self._begin)
 
     def kill(self) -> None:
-        """``kill -9``: it emits nothing any more, also not for answers that are still on their way."""
+        """``kill -9``. The collector emits nothing more, also not for answers that come later."""
         self.is_killed = True
 
     def set_clock_back(self, by_ms: int) -> None:
-        """Its clock; it notices between two rounds."""
+        """Set the collector's clock back; the collector notices between two rounds."""
         self._transport.clock.set_back(by_ms)
 
     def _emit(self, events: list[AnyEvent]) -> None:
@@ -71,7 +71,7 @@ class Collector:
         clock.begin(self._round())
 
     async def _round(self) -> None:
-        """As ``ClusterProbe.round``, of a cluster with one group that all brokers know."""
+        """A round like ``ClusterProbe.round``, for a cluster with one group that all brokers know."""
         began_ts = self._fleet.now
         self._transport.begin_round()
         self._learn_settings()
@@ -81,7 +81,7 @@ class Collector:
             self.paused_rounds.append(began_ts + ASKS_MS)
 
     def _learn_settings(self) -> None:
-        """From the first broker that answers."""
+        """Read the group's settings from the first broker that answers."""
         for broker in self._fleet.brokers.values():
             if broker.is_up and broker.answers_lists:
                 answer = SubscriptionGroupAnswer(

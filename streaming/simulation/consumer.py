@@ -22,9 +22,9 @@ from streaming.simulation.network import Network
 from streaming.simulation.process_queue import PERSIST_FIRST_MS, PERSIST_MS, ProcessQueue, Progress
 from streaming.simulation.rebalance import Rebalance
 
-RESUMES_MS = (500, 1_500)  # a client that was stopped first finds that its connections are dead
-BEATS_ALREADY = 0.11  # how often one of the first heartbeats is still under way after the first rebalance
-FIRST_CALL_MS = (5, 200)  # a JVM that has just started takes its time for the first call to a broker
+RESUMES_MS = (500, 1_500)  # so long after a pause a client notices that its connections are dead
+BEATS_ALREADY = 0.11  # share of starts in which a first heartbeat still runs after the first rebalance
+FIRST_CALL_MS = (5, 200)  # the first call of a new JVM to a broker is slow
 LOCK_FIRST_MS, LOCK_MS = 1_000, 20_000  # ProcessQueue.REBALANCE_LOCK_INTERVAL
 
 JAVA_PACKAGE = "org.apache.rocketmq.client.consumer.rebalance."
@@ -33,9 +33,9 @@ Timer = Callable[[], None]
 
 
 class Consumer:
-    """Timers, connections and what it owns. The fleet and the faults set what happens to it.
+    """A client: timers, connections and queues. The fleet and the faults decide what happens to it.
 
-    ``races`` decides what is a race in a real client.
+    ``races`` decides the outcome of what is a race in a real client.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Consumer:
         self.start_ts = network.clock.now
         self.clock_offset_ms = 0
         self.is_running, self.is_paused, self.pull_service_is_dead = False, False, False
-        self.cannot_reach: set[str] = set()  # brokers
+        self.cannot_reach: set[str] = set()  # names of brokers
         self.cannot_reach_name_server = False
         self.orderly, self.speed = config.orderly, config.speed
         self.topics = dict(config.topics)
@@ -58,7 +58,7 @@ class Consumer:
         self._network, self._races = network, races
         self._local_offsets: dict[MessageQueue, Progress] = {}  # of a broadcasting client
         self._channels: dict[str, Channel] = {}
-        self._missed_timers: dict[Timer, None] = {}  # those that fell due while it was paused
+        self._missed_timers: dict[Timer, None] = {}  # timers that were due during the pause
 
     @property
     def _now(self) -> int:
@@ -67,7 +67,7 @@ class Consumer:
     # --- life
 
     def start(self) -> None:
-        """Routes, a heartbeat to one broker after the other, and then the first rebalance."""
+        """Start: read the routes, send a heartbeat to each broker in turn, then rebalance for the first time."""
         self.is_running = True
         self.poll_routes()
         clock, random, delay = self._network.clock, self.random, 0
@@ -81,7 +81,7 @@ class Consumer:
             clock.after(LOCK_FIRST_MS, self._repeat, self.rebalance.renew_locks, LOCK_MS)
 
     def stop(self) -> None:
-        """Gracefully: offsets are committed, locks given back, the brokers told."""
+        """Shut down gracefully: commit offsets, release locks, unregister at the brokers."""
         for queue in self.queues():
             queue.persist(self._now)
         for queue in self.queues():
@@ -91,7 +91,7 @@ class Consumer:
             broker.unregister(channel)
 
     def kill(self, is_noticed: bool = True) -> None:
-        """``kill -9``: brokers see the connection close; if the machine went away with it, they do not notice."""
+        """``kill -9``. Brokers notice the closed connection; if the whole machine is lost, they do not."""
         self.catch_up()
         self._end()
         if is_noticed:
@@ -103,13 +103,13 @@ class Consumer:
         self.rebalance.release()
 
     def pause(self) -> None:
-        """SIGSTOP, or a machine that is frozen: connections stay, nothing is done."""
+        """SIGSTOP, or a frozen machine: connections stay open, the client does nothing."""
         self.catch_up()
         self.is_paused = True
         self._network.truth.observe_all(self.queues())
 
     def resume(self) -> None:
-        """What fell due meanwhile is done now; the heartbeats come as soon as dead connections are noticed."""
+        """Do what was due during the pause; heartbeats are sent as soon as dead connections are noticed."""
         self.catch_up()
         self.is_paused = False
         for queue in self.queues():
@@ -133,20 +133,20 @@ class Consumer:
             timer()
 
     def defer(self, timer: Timer) -> None:
-        """To be done once it runs again."""
+        """Keep a timer that is due until the client runs again."""
         self._missed_timers[timer] = None
 
     # --- routes and heartbeats
 
     def poll_routes(self) -> None:
-        """It changes nothing at once: the next rebalance shares out the queues again."""
+        """Read the routes again. Queues change only with the next rebalance."""
         if self.cannot_reach_name_server:
             return
         for topic in self.topics:
             self.routes[topic] = self._network.route(self.client_id, topic)
 
     def send_heartbeats(self) -> None:
-        """To every broker of its routes, over a new connection where the old one is gone."""
+        """Send a heartbeat to every broker of the routes, over a new connection if the old one is closed."""
         for name in self._known_brokers():
             self._send_heartbeat(name)
 
@@ -160,9 +160,9 @@ class Consumer:
         broker.heartbeat(channel, self.versions, self._now)
 
     def queues_changed(self, topic: str) -> None:
-        """``messageQueueChanged``: what it got or lost of a topic makes the subscription a newer one, and it tells so.
+        """``messageQueueChanged``. If the client's queues of a topic change, it sends a newer subscription version.
 
-        Not while another heartbeat is under way (``lockHeartbeat``): then brokers refuse its pulls until the next one.
+        It sends none while another heartbeat runs (``lockHeartbeat``): brokers refuse its pulls until the next one.
         """
         self.versions[topic] = self._now + self.clock_offset_ms
         is_first = self._now - self.start_ts <= HEARTBEAT_FIRST_MS
@@ -191,13 +191,13 @@ class Consumer:
         return channel
 
     def lose_connections(self) -> None:
-        """The network drops for a moment: the client reconnects, brokers keep dead connections until they expire."""
+        """The network fails for a moment. The client reconnects; brokers keep dead connections until they expire."""
         for name in list(self._channels):
             self._connect(name)
         self._network.clock.after(self._network.latency(), self._run, self.send_heartbeats)
 
     def lose_connection(self, name: str) -> None:
-        """One connection is closed, and the broker notices: it lists the client no more until its next heartbeat."""
+        """One connection closes, and the broker notices: it does not list the client until its next heartbeat."""
         if name in self._channels:
             self._network.broker(name).unregister(self._channels[name])
 
@@ -205,7 +205,7 @@ class Consumer:
         channels = self._channels.items()
         return [(channel, self._network.broker(name)) for name, channel in channels if name not in self.cannot_reach]
 
-    # --- what brokers ask of it
+    # --- requests from brokers
 
     def consumer_ids_changed(self) -> None:
         self._run(self.rebalance.wakeup)
@@ -233,12 +233,12 @@ class Consumer:
         )
 
     def _process_queue_infos(self) -> tuple[ProcessQueueInfo, ...]:
-        """``mqTable``: what is dropped but still held stands in it too."""
+        """``mqTable``. It also has dropped queues that the client has not released yet."""
         self.catch_up()
         return tuple(self._process_queue_info(queue) for queue in self.rebalance.process_queues())
 
     def _process_queue_info(self, queue: ProcessQueue) -> ProcessQueueInfo:
-        """Orderly code works on one message at a time (consumeMessageBatchMaxSize), which is counted apart."""
+        """One entry. An orderly listener has one message in work (consumeMessageBatchMaxSize), counted apart."""
         in_work = min(1, queue.cached_msg_count) if self.orderly else 0
         return ProcessQueueInfo(
             *queue.progress.log.queue,
@@ -247,17 +247,17 @@ class Consumer:
             transaction_msg_count=in_work or None,
         )
 
-    # --- what it owns
+    # --- queues of the client
 
     def queues(self) -> list[ProcessQueue]:
         return list(self.rebalance.process_queues())
 
     def owned(self) -> Iterator[MessageQueue]:
-        """What it says it owns: ``mqTable`` without what is dropped."""
+        """The queues that the client reports as owned: ``mqTable`` without dropped queues."""
         return (queue.progress.log.queue for queue in self.rebalance.process_queues() if not queue.dropped)
 
     def progress(self, log: MessageLog, of_group: Progress) -> Progress:
-        """Whose offsets count: the group's, or, broadcasting, its own, which begin at the end."""
+        """The offsets that count: the group's; if the client broadcasts, its own, which begin at the queue's end."""
         if not self.config.broadcasting:
             return of_group
         if log.queue not in self._local_offsets:
@@ -267,17 +267,17 @@ class Consumer:
         return self._local_offsets[log.queue]
 
     def catch_up(self) -> None:
-        """Take account of all that it has consumed up to now."""
+        """Compute what the client has consumed up to now."""
         for queue in self.queues():
             queue.progress.catch_up(self._now)
 
     def last_persist(self, now: int) -> int:
-        """When it last committed its offsets, which it does every 5 s."""
+        """The time of its last commit of offsets, which happens every 5 s."""
         first = self.start_ts + PERSIST_FIRST_MS
         return first + (now - first) // PERSIST_MS * PERSIST_MS if now >= first else 0
 
     def subscribe(self, topics: dict[str, str]) -> None:
-        """From now on these topics: those no longer in it are dropped at the next rebalance."""
+        """Subscribe to these topics from now on. Queues of other topics are dropped at the next rebalance."""
         if not self.is_running:
             return
         retry = {name: expression for name, expression in self.topics.items() if name == retry_topic(self.group)}
@@ -290,12 +290,12 @@ class Consumer:
 
     @property
     def subscribes_to(self) -> frozenset[tuple[str, frozenset[str]]]:
-        """What it wants of which topic: a filter is a set of tags."""
+        """The topics of its subscriptions, each with its filter as a set of tags."""
         wanted = ((topic, text) for topic, text in self.topics.items() if topic != retry_topic(self.group))
         return frozenset((topic, frozenset(tag.strip() for tag in text.split("||"))) for topic, text in wanted)
 
     def set_speed(self, speed: int) -> None:
-        """From now on its own code takes so many messages a second of one queue; 0: it is stuck."""
+        """Set how many messages a second the listener consumes of one queue from now on; 0: it is stuck."""
         self.catch_up()
         self.speed = speed
         for queue in self.queues():
@@ -303,7 +303,7 @@ class Consumer:
         self._network.truth.observe_all(self.queues())
 
     def stop_pull_service(self) -> None:
-        """Its pull service has died: everything else goes on (apache/rocketmq #1918)."""
+        """The pull service dies; everything else goes on (apache/rocketmq #1918)."""
         self.catch_up()
         self.pull_service_is_dead = True
         self._network.truth.observe_all(self.queues())

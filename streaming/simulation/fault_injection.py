@@ -1,4 +1,4 @@
-"""How each fault is brought about, as RocketMQ lets it happen: each function gives back how it is mended."""
+"""The functions that cause each fault as it happens in RocketMQ. Each returns a function that ends the fault."""
 
 from __future__ import annotations
 
@@ -54,27 +54,27 @@ def _hang_listeners(group: SimulatedGroup, *clients: Consumer) -> Undo:
 
 
 def same_client_id(group: SimulatedGroup) -> Undo:
-    """Two containers carry one id: its instance name was set by hand, or its host's address is the same."""
+    """Two containers have one client id: the instance name was set by hand, or the hosts' addresses are the same."""
     victim = _victim(group)
     duplicate = group.start(victim.client_id, victim.config)
     return lambda: _gone(group, duplicate)
 
 
 def half_open(group: SimulatedGroup) -> Undo:
-    """A network blip: the client reconnects, brokers keep the dead connections."""
+    """A short network failure. The client reconnects; brokers keep the dead connections."""
     _victim(group).lose_connections()
     return lambda: None
 
 
 def stopped(group: SimulatedGroup) -> Undo:
-    """SIGSTOP, a frozen machine, a very long garbage collection."""
+    """A client does not run: SIGSTOP, a frozen machine, or a very long garbage collection."""
     victim = _victim(group)
     victim.pause()
     return victim.resume
 
 
 def machine_lost(group: SimulatedGroup) -> Undo:
-    """The machine goes away without a word: brokers keep its connection until it expires."""
+    """A machine is lost and its connections are not closed: brokers keep them until they expire."""
     victim = _victim(group)
     group.fleet.kill(victim, is_noticed=False)
     return lambda: group.start(victim.client_id, group.config_of(victim))
@@ -87,7 +87,7 @@ def pull_service_dead(group: SimulatedGroup) -> Undo:
 
 
 def stuck_code(group: SimulatedGroup) -> Undo:
-    """A listener that waits for ever for something else."""
+    """A listener that waits without end for something else."""
     return _hang_listeners(group, _victim(group))
 
 
@@ -101,7 +101,7 @@ def different_topics(group: SimulatedGroup) -> Undo:
 
 
 def different_filters(group: SimulatedGroup) -> Undo:
-    """A process that is stopped subscribes to nothing new."""
+    """One client subscribes with another filter; not a paused one, which cannot subscribe."""
     victim = group.random.choice([client for client in group.clients if not client.is_paused] or group.clients)
     victim.subscribe({TOPIC: "TagA || TagB"})
     group.mismatched_clients.add(victim.client_id)
@@ -109,7 +109,7 @@ def different_filters(group: SimulatedGroup) -> Undo:
 
 
 def mixed_strategies(group: SimulatedGroup) -> Undo:
-    """A deploy that was left half-way, or a service whose clients were configured one by one."""
+    """A deploy that stopped half-way, or a service whose clients were configured one by one."""
     other = AveragelyByCircle() if not isinstance(group.strategy, AveragelyByCircle) else ConsistentHash()
     changed = group.random.sample(group.clients, max(1, len(group.clients) // 3))
     config = replace(group.config, strategy=other)
@@ -121,14 +121,14 @@ def mixed_strategies(group: SimulatedGroup) -> Undo:
 
 
 def cut_from_a_broker(group: SimulatedGroup) -> Undo:
-    """A firewall, or a route that is missing, between one client and one broker."""
+    """A firewall or a missing network route between one client and one broker."""
     victim, broker = group.pick(), group.random.choice(group.brokers)
     group.fleet.disconnect(victim, broker)
     return lambda: group.fleet.reconnect(victim, broker)
 
 
 def room_without_consumer(group: SimulatedGroup) -> Undo:
-    """Brokers of a new room take the topic; no client is configured for it."""
+    """Brokers of a new machine room get the topic; no client is configured for the room."""
     group.strategy = type(group.strategy)(frozenset(ROOMS[:1]))  # type: ignore[call-arg]
     config = group.config = replace(group.config, strategy=group.strategy)
     for client in list(group.clients):
@@ -138,13 +138,13 @@ def room_without_consumer(group: SimulatedGroup) -> Undo:
 
 
 def config_misses_queue(group: SimulatedGroup) -> Undo:
-    """The topic grows; the lists in the clients' configuration do not."""
+    """The topic gets more queues; the lists in the clients' configuration do not."""
     group.put_topic(group.shape.queues + 1)
     return lambda: group.put_topic(group.shape.queues)
 
 
 def old_route(group: SimulatedGroup) -> Undo:
-    """The topic grows while some clients cannot reach the name servers: they share out the old route."""
+    """The topic gets more queues. Some clients cannot reach the name servers, and rebalance over the old route."""
     cut = group.random.sample(group.clients, max(1, len(group.clients) // 2))
     undo = _set_until_undone("cannot_reach_name_server", *cut)
     group.put_topic(2 * group.shape.queues + 1)
@@ -152,14 +152,14 @@ def old_route(group: SimulatedGroup) -> Undo:
 
 
 def queues_taken_away(group: SimulatedGroup) -> Undo:
-    """The topic shrinks; a client that cannot reach the name servers clings to what is gone."""
+    """The topic loses queues. A client that cannot reach the name servers keeps those that are gone."""
     undo = _set_until_undone("cannot_reach_name_server", _victim(group))
     group.put_topic(max(1, group.shape.queues // 2))
     return undo
 
 
 def lock_stuck(group: SimulatedGroup) -> Undo:
-    """Orderly code of a 4.x client does not return; a client joins; the first renews the locks of what it dropped."""
+    """An orderly listener of a 4.x client hangs. Another client joins; the first renews locks of dropped queues."""
     for client in group.with_queues():
         client.rebalance.keeps_old_locks = True
     undo = _hang_listeners(group, *group.with_queues()[:3])
@@ -176,35 +176,35 @@ def not_taken_over(group: SimulatedGroup) -> Undo:
 
 
 def clings(group: SimulatedGroup) -> Undo:
-    """One client's rebalance thread hangs while others join: it keeps what is theirs by now."""
+    """One client's rebalance thread hangs while others join: it keeps queues that are now theirs."""
     undo = _set_until_undone("is_stuck", _victim(group).rebalance)
     group.start("0.0.0.0@first")
     return undo
 
 
 def no_read_permission(group: SimulatedGroup) -> Undo:
-    """``updateTopicPerm`` on one broker, to write only."""
+    """``updateTopicPerm`` on one broker, to write-only."""
     name = group.random.choice(group.brokers)
     group.fleet.put_topic(TOPIC, {name: (group.shape.queues, group.shape.queues, 2)})
     return lambda: group.fleet.put_topic(TOPIC, {name: group.shape.queues})
 
 
 def fewer_to_read(group: SimulatedGroup) -> Undo:
-    """``readQueueNums`` was made smaller first, as a topic is shrunk, and producers write on."""
+    """``readQueueNums`` is reduced first, to make a topic smaller, and producers still write to all queues."""
     name = group.random.choice(group.brokers)
     group.fleet.put_topic(TOPIC, {name: (group.shape.queues - 1, group.shape.queues, 6)})
     return lambda: group.fleet.put_topic(TOPIC, {name: group.shape.queues})
 
 
 def no_read_permission_anywhere(group: SimulatedGroup) -> Undo:
-    """On every broker: then no queue is left to share out, and clients keep what they had."""
+    """``updateTopicPerm`` on every broker. No queue is left to allocate, so clients keep their queues."""
     queues = group.shape.queues
     group.fleet.put_topic(TOPIC, dict.fromkeys(group.brokers, (queues, queues, 2)))
     return lambda: group.put_topic(queues)
 
 
 def fewer_to_read_and_a_broker_lost(group: SimulatedGroup) -> Undo:
-    """Fewer queues to read on all brokers, and one of them dies a while later."""
+    """``readQueueNums`` is reduced on all brokers, and one of them dies some time later."""
     queues, fleet, lost = group.shape.queues, group.fleet, group.random.choice(group.brokers)
     fleet.put_topic(TOPIC, dict.fromkeys(group.brokers, (queues - 1, queues, 6)))
     fleet.clock.after(group.random.randrange(90_000, 200_000), fleet.stop_broker, lost)
@@ -218,7 +218,7 @@ def fewer_to_read_and_a_broker_lost(group: SimulatedGroup) -> Undo:
 
 
 def shrunk_with_messages(group: SimulatedGroup) -> Undo:
-    """Listeners hang for a while, and the topic loses queues with all that came meanwhile."""
+    """Listeners hang for some time, and the topic loses queues with the messages of that time."""
     recover = _hang_listeners(group, *group.clients)
     queues, clock = group.shape.queues, group.fleet.clock
     clock.after(SHRUNK_AFTER_MS, group.put_topic, queues - 1)
@@ -234,7 +234,7 @@ def all_gone(group: SimulatedGroup) -> Undo:
 
 
 def flapping(group: SimulatedGroup) -> Undo:
-    """A client that is killed and started again and again, as by a failing health check."""
+    """A client that is killed and restarted repeatedly, as by a failing health check."""
     victim, going = group.pick(), [True]
     client_id, config = victim.client_id, victim.config
 
@@ -256,9 +256,9 @@ def flapping(group: SimulatedGroup) -> Undo:
 
 
 def restart_loop(group: SimulatedGroup) -> Undo:
-    """All clients crash some time after each start, before they have consumed anything, and are started again.
+    """All clients crash some time after each start, before they have consumed anything, and are restarted.
 
-    A container that is out of memory, or whose database is away, is started again in this way for hours.
+    A container that is out of memory, or cannot reach its database, is restarted like this for hours.
     """
     random, clock, going = group.random, group.fleet.clock, [True]
     up_ms, down_ms = random.randrange(15_000, 115_000), random.randrange(5_000, 115_000)
@@ -290,11 +290,11 @@ def restart_loop(group: SimulatedGroup) -> Undo:
     return undo
 
 
-# Members that are listed and do not consume as the others do.
+# Members that are listed, but do not consume like the others.
 
 
 def only_a_tool_stays(group: SimulatedGroup) -> Undo:
-    """All consumers die. A client that was assigned queues by hand, or that is behind a proxy, stays listed."""
+    """All consumers die. One client stays listed: it was assigned queues by hand, or is behind a proxy."""
     if group.random.random() < 0.5:
         undo = lite_assign(group)
     else:
@@ -314,22 +314,22 @@ def only_a_tool_stays(group: SimulatedGroup) -> Undo:
 
 
 def stuck_at_a_low_rate(group: SimulatedGroup) -> Undo:
-    """A listener waits for ever, and messages come so slowly that pulls go on for minutes."""
+    """A listener waits without end, and messages come so slowly that the client pulls on for minutes."""
     group.write(TOPIC, group.random.choice(LOW_RATES))
     return _hang_listeners(group, _victim(group))
 
 
 def pull_tool(group: SimulatedGroup) -> Undo:
-    """A ``DefaultMQPullConsumer`` under the group's name: it is listed, so it gets a share, and pulls none of it."""
+    """A ``DefaultMQPullConsumer`` with the group's name. It is listed, so it gets a share, but pulls nothing of it."""
     tool = _join_tool(group)
     return lambda: _gone(group, tool)
 
 
 def lite_assign(group: SimulatedGroup) -> Undo:
-    """A ``DefaultLitePullConsumer`` that was assigned queues by hand: it is listed and subscribes to nothing.
+    """A ``DefaultLitePullConsumer`` that was assigned queues by hand. It is listed, but subscribes to nothing.
 
-    Its heartbeats take the group's topics out of the brokers' tables (``ConsumerGroupInfo.updateSubscription``), until
-    the next one of another client: pulls are refused meanwhile.
+    Its heartbeats remove the group's topics from the brokers' tables (``ConsumerGroupInfo.updateSubscription``).
+    Pulls are refused until the next heartbeat of another client.
     """
     tool = _join_tool(group)
     tool.topics, tool.versions = {}, {}
@@ -339,12 +339,12 @@ def lite_assign(group: SimulatedGroup) -> Undo:
 
 def _join_tool(group: SimulatedGroup) -> Consumer:
     tool = group.fleet.join(TOOL, replace(group.config, sdk=PULL))
-    tool.rebalance.is_stuck = True  # it has none
+    tool.rebalance.is_stuck = True  # such a client has no rebalance
     return tool
 
 
 def broadcasting_client(group: SimulatedGroup) -> Undo:
-    """A tool that wants to see all messages joins under the group's name with ``MessageModel.BROADCASTING``."""
+    """A tool that needs all messages joins with the group's name and ``MessageModel.BROADCASTING``."""
     tool = group.start(config=replace(group.config, broadcasting=True))
     return lambda: _gone(group, tool)
 

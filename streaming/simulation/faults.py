@@ -1,7 +1,7 @@
-"""What goes wrong, as RocketMQ lets it go wrong and as users have reported it: each with how it is brought about.
+"""The faults that happen in RocketMQ and that users have reported, each with the function that causes it.
 
-Nothing here knows the detector's rules. What is then wrong with which queue is read from the truth; a fault only says
-which causes are right names for it, the best first, and which findings about a topic or the group are true meanwhile.
+Nothing here knows the detector's rules. The truth shows which queue is wrong and how. A fault only lists the causes
+that are right for it, the best first, and the findings about a topic or the group that are true while it lasts.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup
 
 @dataclass(frozen=True)
 class Fault:
-    """``inject`` does it and returns how to undo it. ``needs`` are fields of the shape that it takes.
+    """A fault. ``inject`` causes it and returns the function that ends it. ``needs``: fields of the shape it requires.
 
-    ``group_findings``: (kind, topic) that are true meanwhile, beside what the truth says of queues. ``extra_ms`` is
-    what the evidence needs beyond the usual, for a reason that docs/simulation.md gives. ``hides_clients``: an id is
-    listed twice, and one of the two is not asked, or is not there. ``excludes_others``: no other fault beside it.
-    ``tolerated``: findings about the group that are true meanwhile, and need not be told. ``shown_by_lists``: the same,
-    and the only ones that lists and connections prove where no client answers.
-    ``causes_of_two``: right names for it where a queue has two owners, beside ``causes``.
-    ``consumes_nothing``: the group consumes nothing of its topic meanwhile, whoever is there.
-    ``lasts_s``: for how long, from and below.
+    ``group_findings``: (kind, topic) of findings that are true while it lasts, beside those of queues in the truth.
+    ``extra_ms``: the time that evidence needs beyond the usual; docs/simulation.md gives the reason.
+    ``hides_clients``: an id is listed twice, and one of the two is not asked, or does not exist.
+    ``excludes_others``: it occurs with no other fault.
+    ``tolerated``: findings about the group that are true while it lasts, and need not be reported.
+    ``shown_by_lists``: like ``tolerated``; only these can be proved by lists and connections if no client answers.
+    ``causes_of_two``: causes that are right if a queue has two owners, beside ``causes``.
+    ``consumes_nothing``: the group consumes nothing of its topic while it lasts, also with members.
+    ``lasts_s``: the range of its duration: from, and less than.
     """
 
     name: str
@@ -46,23 +47,23 @@ class Fault:
     lasts_s: tuple[int, int] = (240, 480)
 
     def fits(self, shape: Shape) -> bool:
-        """Whether the shape has what the fault needs, but for its size."""
+        """True if the shape has what the fault needs, apart from its size."""
         return all(getattr(shape, name) == value for name, value in self.needs.items())
 
     @property
     def changes_topic(self) -> bool:
-        """Two of these would undo each other."""
+        """True for faults that change the topic: two of them would undo each other."""
         return self.inject in inject.CHANGE_TOPIC
 
     @property
     def hangs_rebalance(self) -> bool:
-        """Clients go on with the members and routes that they knew."""
+        """True if clients continue with the members and routes that they knew."""
         return self.inject in inject.HANG_REBALANCE
 
 
 OF_WAITING = (Kind.STALLED, Kind.SLOW_CONSUMER, Kind.ORPHANED)
 PLAIN = {"strategy": "AVG", "orderly": False}
-LONGER_S = (840, 1_080)  # longer than a batch takes, and than a deploy may rest between two of its steps
+LONGER_S = (840, 1_080)  # longer than a batch, and than a deploy may pause between two of its steps
 TWIN_MS = 165_000  # a second address proves a second instance after 155 s; until then one broker asks one instance
 FAULTS: tuple[Fault, ...] = (
     Fault(
@@ -126,7 +127,7 @@ FAULTS: tuple[Fault, ...] = (
         inject.not_taken_over,
         PLAIN,
         least_clients=2,
-        causes_of_two=(Cause.UNEXPLAINED,),  # they keep what is another's once somebody joins
+        causes_of_two=(Cause.UNEXPLAINED,),  # they keep queues that belong to a client that joins
     ),
     Fault("clings", (Cause.UNEXPLAINED,), inject.clings, PLAIN, 2),
     Fault(
@@ -149,7 +150,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("flapping", (), inject.flapping, least_clients=2, group_findings=((Kind.REBALANCE_STORM, ""),)),
 )
 FAULT_NAMED = {fault.name: fault for fault in FAULTS}
-MORE_FAULTS: tuple[Fault, ...] = (  # they are played where there are perturbations, and beside no other
+MORE_FAULTS: tuple[Fault, ...] = (  # they are played with perturbations only, and with no other fault
     Fault("stuck_at_a_low_rate", (), inject.stuck_at_a_low_rate, {"orderly": False}, excludes_others=True),
     Fault(
         "shrunk_with_messages",
@@ -210,7 +211,7 @@ MORE_FAULTS: tuple[Fault, ...] = (  # they are played where there are perturbati
         inject.broadcasting_client,
         PLAIN,
         excludes_others=True,
-        tolerated=(Kind.STALLED, Kind.SLOW_CONSUMER),  # of its share, in which the group's offset stands still
+        tolerated=(Kind.STALLED, Kind.SLOW_CONSUMER),  # queues of its share, in which the group's offset does not move
     ),
 )
 ANY_FAULT_NAMED = FAULT_NAMED | {fault.name: fault for fault in MORE_FAULTS}

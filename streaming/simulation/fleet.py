@@ -1,4 +1,4 @@
-"""A cluster with one consumer group in it: name server, brokers, clients, producer, all on one clock, from one seed."""
+"""A cluster with one consumer group: name server, brokers, clients and producer, all on one clock, from one seed."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -23,9 +23,9 @@ T0 = 1_700_000_000_000
 
 
 class Fleet:
-    """``group`` is the one that is watched. Methods of clients and brokers do what happens to them.
+    """A cluster. ``group``: the watched group. The methods do what happens to clients and brokers.
 
-    To its clients it is the ``Network``.
+    Its clients use it as their ``Network``.
     """
 
     def __init__(self, group: str, brokers: Iterable[str], seed: int | str, start_ts: int = T0) -> None:
@@ -81,7 +81,10 @@ class Fleet:
         self.clock.after(self.random.randrange(REGISTER_MS), self._register_again, broker)
 
     def put_topic(self, topic: str, queues: Mapping[str, int | tuple[int, int, int]]) -> None:
-        """``updateTopic``: made or changed, at once known to the name server. Numbers, or (read, write, perm)."""
+        """``updateTopic``: create or change a topic; the name server knows it at once.
+
+        ``queues``: by broker, a number of queues, or (read, write, perm).
+        """
         for name, numbers in queues.items():
             given = (numbers, numbers, PERM_READ_AND_WRITE) if isinstance(numbers, int) else numbers
             broker = self.brokers[name]
@@ -93,7 +96,7 @@ class Fleet:
         self._observe_route()
 
     def stop_broker(self, name: str) -> None:
-        """``kill -9``: its connections close, the name server drops it at once, its queues cannot be pulled."""
+        """``kill -9``. Its connections close, the name server drops it at once, its queues cannot be pulled."""
         broker = self.brokers[name]
         self._catch_up(broker)
         broker.stop()
@@ -101,7 +104,7 @@ class Fleet:
         self._broker_changed(broker)
 
     def start_broker(self, name: str) -> None:
-        """It comes back with what is on its disk: topics and offsets, neither members nor locks."""
+        """Start a broker again. It has what is on its disk: topics and offsets, but no members and no locks."""
         broker = self.brokers[name]
         broker.is_up = True
         self._register(broker)
@@ -133,7 +136,7 @@ class Fleet:
         self.truth.observe(progress)
 
     def is_readable(self, queue: MessageQueue) -> bool:
-        """Whether the route has the queue now."""
+        """True if the route has the queue now."""
         route = self.name_server.route(queue.topic)
         return route is not None and queue in route.readable
 
@@ -141,7 +144,7 @@ class Fleet:
         return self.is_readable(queue) or (False if self.brokers[queue.broker_name].is_up else None)
 
     def _subscribers(self, topic: str) -> int:
-        """Of a topic that everybody has to himself there is nothing to be shared out."""
+        """The number of clients that share the topic. Broadcasting clients do not count: they share nothing."""
         count = self._subscriber_counts.get(topic)
         if count is None:
             sharing = (one for one in self.clients if one.is_running and not one.config.broadcasting)
@@ -149,7 +152,7 @@ class Fleet:
         return count or (not self.clients and bool(self.listed()))
 
     def subscribers_changed(self) -> None:
-        """A client came, went, or subscribes to other topics: a topic may have got its first, or lost its last."""
+        """A client joined, left, or changed its topics: a topic may have its first subscriber, or lost its last."""
         self._subscriber_counts.clear()
         running = [client for client in self.clients if client.is_running]
         self.truth.observe_subscriptions(len({client.subscribes_to for client in running}) < 2)
@@ -159,7 +162,7 @@ class Fleet:
             self._observe_route()
 
     def _observe_route(self) -> None:
-        """Queues may have come to or gone from the route."""
+        """Observe all queues: some may be new in the route, or gone from it."""
         for broker in self.brokers.values():
             for queue in broker.logs:
                 self.truth.observe(broker.progress(self.group, queue, self.now))
@@ -167,7 +170,7 @@ class Fleet:
     # --- clients
 
     def join(self, client_id: str, config: ClientConfig) -> Consumer:
-        """A client starts; where one lives under the same id, two instances carry it."""
+        """A client starts. If another runs with the same id, two instances have this id."""
         random = Random(f"{self.seed}/{client_id}/{len(self.clients)}")
         races = Random(f"{self.seed}/{client_id}/{self.now}")
         client = Consumer(self, self.group, client_id, config, random, races)
@@ -197,13 +200,13 @@ class Fleet:
             self._observe_route()
 
     def listed(self) -> set[str]:
-        """Whom any broker lists: a client that has died without a word, too."""
+        """The ids that any broker lists, also of a dead client whose connection was not closed."""
         return {client_id for broker in self.brokers.values() for client_id in broker.client_ids(self.group)}
 
     # --- pulls
 
     def check_pull(self, process_queue: ProcessQueue) -> None:
-        """Whether the broker lets the client pull."""
+        """Set for the queue whether the broker accepts the client's pulls."""
         queue, client = process_queue.progress.log.queue, process_queue.client
         broker = self.reach(queue.broker_name, client.cannot_reach)
         version = client.versions.get(queue.topic, 0)
@@ -228,21 +231,21 @@ class Fleet:
                 self.clock.after(self._retries.randrange(PULL_AGAIN_MS), self.check_pull, refused)
 
     def _check_all_pulls(self, broker: Broker) -> None:
-        """What was refused is tried again within 3 s."""
+        """Check the pulls of the broker's queues. Refused pulls are tried again within 3 s."""
         for progress in broker.progresses(self.group):
             for holder in list(progress.holders):
                 delay = self.random.randrange(PULL_AGAIN_MS) if holder.is_refused else 0
                 self.clock.after(delay, self.check_pull, holder)
 
     def set_consume_enable(self, may_consume: bool) -> None:
-        """An operator forbids the group to consume, or allows it again (``mqadmin updateSubGroup -c``)."""
+        """Forbid the group to consume, or allow it again, as an operator does (``mqadmin updateSubGroup -c``)."""
         self.truth.may_consume = may_consume
         for broker in self.brokers.values():
             broker.consume_enable = may_consume
             self._check_all_pulls(broker)
 
     def disconnect(self, client: Consumer, broker_name: str) -> None:
-        """From now on the client cannot reach the broker; the broker keeps its connection until it expires."""
+        """Cut the client from the broker from now on; the broker keeps the connection until it expires."""
         client.catch_up()
         client.cannot_reach.add(broker_name)
         self._check_pulls_of(client)
@@ -255,19 +258,19 @@ class Fleet:
         for process_queue in client.queues():
             self.check_pull(process_queue)
 
-    # --- what it comes to
+    # --- results
 
     def _catch_up(self, broker: Broker) -> None:
         for progress in broker.progresses(self.group):
             progress.catch_up(self.now)
 
     def catch_up(self) -> None:
-        """Take account of all that was consumed up to now."""
+        """Compute what was consumed up to now."""
         for broker in self.brokers.values():
             self._catch_up(broker)
 
     def progresses(self) -> list[Progress]:
-        """The group in every queue, as it is now."""
+        """The group's progress in every queue, as of now."""
         self.catch_up()
         return [progress for broker in self.brokers.values() for progress in broker.progresses(self.group)]
 
@@ -275,7 +278,7 @@ class Fleet:
         return any(one.log.max_offset(self.now) > max(0, one.committed) for one in self.progresses())
 
     def is_misplaced(self, topic: str) -> bool:
-        """Whether a client holds a queue that another should, by the first client's strategy and the brokers' lists."""
+        """True if a client has another's queue, by the first client's strategy and the brokers' lists."""
         route = self.name_server.route(topic)
         if route is None or not self.clients:
             return False
@@ -289,7 +292,7 @@ class Fleet:
         return False
 
     def assignment(self) -> dict[MessageQueue, tuple[str, ...]]:
-        """Who holds each readable queue now."""
+        """The owners of each readable queue now."""
         held: dict[MessageQueue, list[str]] = {}
         for broker in self.brokers.values():
             held |= {queue: [] for queue in broker.logs if self.is_readable(queue)}

@@ -1,4 +1,4 @@
-"""What truly happened: who held which queue when, what was wrong with it, and what was done to the fleet."""
+"""The truth about a run: the owners of each queue over time, what was wrong with it, and changes of the fleet."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from streaming.simulation.process_queue import ProcessQueue, Progress
 
 @dataclass(slots=True)
 class Window:
-    """A queue was in a state that it should not be in. ``to_ts`` None: it still is.
+    """A time in which a queue was in a wrong state. ``to_ts`` None: it still is.
 
-    ``consumed``: how far the group had come in the queue when it began.
+    ``consumed``: the offset up to which the group had consumed the queue at its beginning.
     """
 
     kind: Kind
@@ -29,7 +29,7 @@ class Window:
 
 
 class FleetChange(NamedTuple):
-    """Something was done to the group: a client joined or left, a route or a broker changed."""
+    """A change of the group: a client joined or left, a route or a broker changed."""
 
     ts: int
     what: str
@@ -37,7 +37,7 @@ class FleetChange(NamedTuple):
 
 
 class Ownership(NamedTuple):
-    """From ``ts`` on the queue is held by these client ids; an id twice: two instances."""
+    """The client ids that own a queue from ``ts`` on; an id that occurs twice: two instances."""
 
     ts: int
     queue: MessageQueue
@@ -45,10 +45,10 @@ class Ownership(NamedTuple):
 
 
 class GroundTruth:
-    """``in_route`` says whether a queue is in its topic's route now; None: it went with its broker.
+    """The truth about a run. ``in_route``: the queue is in its topic's route now; None: its broker is down.
 
-    ``subscribers`` says how many living clients subscribe to a topic. ``may_consume``: the group's ``consumeEnable``.
-    What nobody pulls while that is false stands still on purpose.
+    ``subscribers``: the number of live clients that subscribe to a topic. ``may_consume``: the group's
+    ``consumeEnable``. While it is false, queues that no client pulls stand still on purpose.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class GroundTruth:
         self.changes: list[FleetChange] = []
         self.listings: list[FleetChange] = []
         self.held: list[Ownership] = []
-        self.subscription_mismatches: list[tuple[int, int | None]] = []  # from when to when
+        self.subscription_mismatches: list[tuple[int, int | None]] = []  # (from, to)
         self._now, self._in_route, self._subscribers = now, in_route, subscribers
         self._open: dict[MessageQueue, Window] = {}
         self.may_consume = True
@@ -67,11 +67,11 @@ class GroundTruth:
         self.changes.append(FleetChange(self._now(), what, subject))
 
     def listed(self, broker_name: str, client_id: str) -> None:
-        """A broker's list changed, as it may long after the client did."""
+        """Record that a broker's list changed; this may be long after the change of the client."""
         self.listings.append(FleetChange(self._now(), broker_name, client_id))
 
     def observe_subscriptions(self, are_alike: bool) -> None:
-        """Whether all living members subscribe to the same topics with the same filters."""
+        """Record ``are_alike``: all live members subscribe to the same topics with the same filters."""
         is_open = bool(self.subscription_mismatches) and self.subscription_mismatches[-1][1] is None
         if is_open and are_alike:
             self.subscription_mismatches[-1] = (self.subscription_mismatches[-1][0], self._now())
@@ -79,7 +79,7 @@ class GroundTruth:
             self.subscription_mismatches.append((self._now(), None))
 
     def observe(self, progress: Progress) -> None:
-        """Something about the queue or who holds it has changed: a window may begin or end."""
+        """Observe a queue after it or its owners changed: a window may begin or end."""
         queue, progress = progress.log.queue, progress.of_group or progress
         if is_retry_topic(queue.topic):
             return
@@ -111,7 +111,7 @@ class GroundTruth:
         if everywhere + sum(not holder.client.is_paused for holder in holders) > 1:
             return Kind.DUPLICATED
         if not holders:
-            return None  # who broadcasts consumes it
+            return None  # a broadcasting client consumes it
         end = progress.log.max_offset(self._now())
         if not any(holder.pulls for holder in holders):
             is_left = progress.log.rate or end > max(holder.pulled for holder in holders)

@@ -1,7 +1,7 @@
-"""A queue's messages, and what a group was given of them more than once.
+"""A queue's messages, and those that a group received more than once.
 
-Messages are a flow, not one by one: producers write at a rate, consumers take at a speed, and what lies between two
-moments is arithmetic. So a queue costs nothing while nothing changes. Offsets are whole messages, times milliseconds.
+Messages are not simulated one by one: producers write at a rate, consumers consume at a speed, and offsets between
+two moments are computed. So a queue costs nothing while nothing changes. Offsets are in messages, times in ms.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from schemas.identity import MessageQueue
 
 
 class MessageLog:
-    """What has been written to one queue (``ConsumeQueue``). ``rate`` is in messages a second."""
+    """The messages written to one queue (``ConsumeQueue``). ``rate``: messages a second."""
 
     __slots__ = ("_base", "_before", "_since", "queue", "rate")
 
@@ -20,26 +20,26 @@ class MessageLog:
         self.rate = 0
         self._base = max_offset
         self._since = now
-        self._before: list[tuple[int, int, int]] = []  # of each rate before: since when, the offset then, the rate
+        self._before: list[tuple[int, int, int]] = []  # earlier rates: (since, offset at that time, rate)
 
     def max_offset(self, ts: int) -> int:
         """The next offset to be written, as of ``ts``."""
         return self._base + self.rate * (ts - self._since) // 1000
 
     def write(self, rate: int, now: int) -> None:
-        """From now on at this rate."""
+        """Write at this rate from now on."""
         self._before.append((self._since, self._base, self.rate))
         self._base, self._since, self.rate = self.max_offset(now), now, rate
 
     def max_offset_at(self, ts: int) -> int:
-        """The same of a time before the last change of the rate, too."""
+        """Like ``max_offset``, also for a time before the last change of the rate."""
         known = (one for one in reversed([*self._before, (self._since, self._base, self.rate)]) if one[0] <= ts)
         since_ts, base, rate = next(known, (ts, 0, 0))
         return base + rate * (ts - since_ts) // 1000
 
 
 class Repeated(NamedTuple):
-    """Messages from one offset up to, but not including, another. ``is_overlap``: why, as ``Repeats`` tells it."""
+    """Repeated messages; ``to_offset`` is excluded. ``is_overlap``: the way of ``Repeats`` in which they repeat."""
 
     from_offset: int
     to_offset: int
@@ -48,10 +48,10 @@ class Repeated(NamedTuple):
 
 @dataclass(slots=True)
 class Repeats:
-    """Messages of a queue that a group was given more than once, by the two ways in which a rebalance repeats them.
+    """Messages of a queue that a group received more than once, by the two ways in which a rebalance repeats them.
 
-    ``overlap``: the new owner began before the old one dropped the queue, and both read on.
-    ``old_offset``: the offset from which the new owner began is older than what the old one had consumed.
+    ``overlap``: the new owner began before the old one dropped the queue, and both consumed it.
+    ``old_offset``: the new owner began at an offset that is lower than what the old one had consumed.
     """
 
     ranges: list[Repeated] = field(default_factory=list)
@@ -83,7 +83,7 @@ class Commit(NamedTuple):
 
 
 class WentBack(NamedTuple):
-    """A commit that was lower than the one before. ``below``: what had been committed until then."""
+    """A commit that was lower than the one before. ``below``: the offset that was committed before."""
 
     ts: int
     client_id: str

@@ -1,4 +1,4 @@
-"""The name server (``RouteInfoManager``): which brokers there are, and which queues of a topic they have."""
+"""The name server (``RouteInfoManager``): the brokers, and the queues that each has of a topic."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ PERM_WRITE, PERM_READ_AND_WRITE = 2, 6
 
 @dataclass(frozen=True, eq=False)
 class TopicRoute:
-    """A topic's route, ``body`` as a name server answers it. One object until it changes, so identity tells news."""
+    """A topic's route, ``body`` as a name server answers it. A route is a new object only if it has changed."""
 
     topic: str
     body: TopicRouteData
@@ -47,7 +47,7 @@ class TopicRoute:
 
 
 class NameServer:
-    """Brokers register every 30 s. One whose connection closes is dropped at once."""
+    """A name server. Brokers register every 30 s. A broker is dropped at once when its connection closes."""
 
     def __init__(self) -> None:
         self._registered: set[str] = set()
@@ -55,7 +55,7 @@ class NameServer:
         self._routes: dict[str, TopicRoute] = {}
 
     def register(self, broker_name: str, topics: Mapping[str, QueueData]) -> None:
-        """A broker says that it lives, and which topics it has."""
+        """Register a broker with its topics."""
         if broker_name not in self._registered:
             self._routes.clear()
             self._registered.add(broker_name)
@@ -66,7 +66,7 @@ class NameServer:
                 self._routes.pop(topic, None)
 
     def unregister(self, broker_name: str) -> None:
-        """Its connection closed: its queues go too."""
+        """Remove a broker whose connection closed, with its queues."""
         self._registered.discard(broker_name)
         for known in self._topics.values():
             known.pop(broker_name, None)
@@ -77,7 +77,7 @@ class NameServer:
         return tuple(self._topics)
 
     def route(self, topic: str) -> TopicRoute | None:
-        """None: TOPIC_NOT_EXIST."""
+        """Return the topic's route. None: TOPIC_NOT_EXIST."""
         known = self._routes.get(topic)
         if known is not None:
             return known
@@ -96,7 +96,7 @@ class NameServers(Protocol):
 
 
 class SameAnswers:
-    """Name servers that all answer the same."""
+    """Name servers that all give the same answers."""
 
     def __init__(self, name_server: NameServer) -> None:
         self._name_server = name_server

@@ -1,4 +1,4 @@
-"""What a client needs of its cluster: to reach name servers and brokers, and a clock. It knows no more of it."""
+"""The part of the cluster that a client uses: name servers, brokers, and a clock."""
 
 from typing import Protocol
 
@@ -11,9 +11,9 @@ from streaming.simulation.virtual_clock import VirtualClock
 
 
 class Network(Protocol):
-    """Requests take no time; what is sent without waiting for an answer takes ``latency`` milliseconds.
+    """The network of a client. Requests take no time; one-way messages take ``latency`` milliseconds.
 
-    Clients tell ``truth`` what they hold. It answers nothing.
+    Clients report their queues to ``truth``. It answers nothing.
     """
 
     clock: VirtualClock
@@ -23,15 +23,15 @@ class Network(Protocol):
     def latency(self) -> int: ...
 
     def route(self, asker: str, topic: str) -> TopicRoute | None:
-        """GET_ROUTEINFO_BY_TOPIC, from a name server of the asker's choice."""
+        """GET_ROUTEINFO_BY_TOPIC, from the name server that ``asker`` uses."""
 
     def broker(self, name: str) -> Broker: ...
 
     def reach(self, name: str, cannot_reach: set[str]) -> Broker | None:
-        """The broker, if it is up and requests get there."""
+        """The broker, if it is up and requests reach it."""
 
     def check_pull(self, process_queue: ProcessQueue) -> None:
-        """The client pulls, or tries to: whether the broker lets it."""
+        """The client tries to pull: set whether the broker accepts it."""
 
     def subscribers_changed(self) -> None:
-        """The client subscribes to other topics than before."""
+        """Note that the client has changed its topics."""

@@ -1,4 +1,4 @@
-"""How far a group has come in a queue, and the queue in a client's hands (``ProcessQueue``, one ``PullRequest``)."""
+"""A group's progress in a queue, and a queue that a client has (``ProcessQueue`` with its ``PullRequest``)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PULL_TAKES_MS = 50
 
 @dataclass(slots=True, eq=False)
 class Progress:
-    """A group in one queue (``ConsumerOffsetManager``). ``consumed`` is the furthest that anybody has come.
+    """A group's progress in one queue (``ConsumerOffsetManager``). ``consumed``: the highest offset of any client.
 
-    ``of_group``: that of the group, where this one is a broadcasting client's own; ``of_single_clients`` are these.
+    ``of_group``: the group's progress if this is that of one broadcasting client; ``of_single_clients`` has the latter.
     """
 
     log: MessageLog
@@ -32,15 +32,15 @@ class Progress:
 
     @property
     def all_holders(self) -> list[ProcessQueue]:
-        """Of the group, broadcasting clients included."""
+        """All holders of the group, also broadcasting clients."""
         return [*self.holders, *(holder for one in self.of_single_clients for holder in one.holders)]
 
     def start_offset(self) -> int:
-        """Where a client begins that gets the queue now; a queue that is new to the group is read from 0."""
+        """The offset at which a new owner begins; a queue that is new to the group is consumed from 0."""
         return max(0, self.committed)
 
     def catch_up(self, now: int) -> None:
-        """Take account of all that was consumed and committed up to now."""
+        """Compute what was consumed and committed up to now."""
         commits = [commit for holder in self.holders if (commit := holder.advance(now)) is not None]
         if len(commits) > 1:
             commits.sort(key=lambda commit: commit.ts)
@@ -48,13 +48,13 @@ class Progress:
             self.commit(commit)
 
     def commit(self, commit: Commit) -> None:
-        """The last commit counts, also if its offset is older."""
+        """Commit an offset. The last commit counts, also if its offset is lower."""
         if commit.offset < self.committed:
             self.went_back.append(WentBack(*commit, below=self.committed))
         self.committed = commit.offset
 
     def take(self, begun_at: int, before: int, after: int) -> None:
-        """A client consumed ``before`` up to ``after``; when it began, the group had come as far as ``begun_at``."""
+        """A client consumed from ``before`` to ``after``. ``begun_at``: the group's offset when this client began."""
         again = min(after, self.consumed) - before
         if again > 0:
             old = min(again, max(0, min(after, begun_at) - before))
@@ -64,7 +64,7 @@ class Progress:
 
 
 class Owner(Protocol):
-    """The client that has a queue. ``versions``: of its subscription to each topic (``subVersion``)."""
+    """The client that has a queue. ``versions``: the ``subVersion`` of its subscription to each topic."""
 
     client_id: str
     is_paused: bool
@@ -77,9 +77,9 @@ class Owner(Protocol):
 
 
 class ProcessQueue:
-    """``offset`` is how far it has consumed, ``pulled`` how far it has fetched.
+    """A queue that a client has. ``offset``: consumed up to it; ``pulled``: fetched up to it.
 
-    ``is_refused``: the broker refuses its pulls, or cannot be reached. ``dropped``: no longer the client's.
+    ``is_refused``: the broker refuses its pulls, or cannot be reached. ``dropped``: it is no longer the client's.
     """
 
     __slots__ = (
@@ -107,11 +107,11 @@ class ProcessQueue:
 
     @property
     def pulls(self) -> bool:
-        """Whether messages come to it."""
+        """True if it receives messages."""
         return not (self.is_refused or self.dropped or self.client.is_paused or self.client.pull_service_is_dead)
 
     def advance(self, now: int) -> Commit | None:
-        """Consume up to now. Gives what the client last committed since it was asked."""
+        """Consume up to now. Return the client's last commit since the previous call."""
         if now <= self._last_ts:
             return None
         committed = self._commit_within(now)
@@ -126,7 +126,7 @@ class ProcessQueue:
         return committed
 
     def _offset_at(self, ts: int) -> int:
-        """What it has in hand is consumed even if no more comes."""
+        """The offset consumed by ``ts``. Messages that are fetched are consumed even if no more come."""
         if self.dropped or self.client.is_paused or not self.speed:
             return self.offset
         since = max(self._last_ts, self._pulls_from)
@@ -136,7 +136,10 @@ class ProcessQueue:
         return max(self.offset, min(self.progress.log.max_offset(ts) if self.pulls else self.pulled, reached))
 
     def _commit_within(self, now: int) -> Commit | None:
-        """Every 5 s, and with every pull, which carries what was consumed when it was sent: all but what came last."""
+        """The last commit up to now. Offsets are committed every 5 s, and with every pull.
+
+        A pull commits what was consumed when it was sent: all but the newest messages.
+        """
         client, rate = self.client, self.progress.log.rate
         if client.is_paused:
             return None
@@ -147,11 +150,11 @@ class ProcessQueue:
         return Commit(tick, client.client_id, self._offset_at(tick)) if tick > self._last_ts else None
 
     def resume(self) -> None:
-        """After a pause, from where it was: others may have consumed further meanwhile."""
+        """Continue after a pause at the same offset; others may have consumed further."""
         self._begun_at = self.progress.consumed
 
     def persist(self, now: int) -> None:
-        """Commit at once, as when the queue is dropped."""
+        """Commit at once, as is done when the queue is dropped."""
         self.progress.catch_up(now)
         self.progress.commit(Commit(now, self.client.client_id, self.offset))
 

@@ -1,4 +1,4 @@
-"""The producer: which queues it writes to, and how it keeps away from brokers that fail."""
+"""The producer: the queues it writes to, and how it avoids brokers that fail."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,13 +9,13 @@ from streaming.simulation.message_queue import MessageLog
 from streaming.simulation.name_server import NameServer
 from streaming.simulation.virtual_clock import VirtualClock
 
-NOT_AVAILABLE_MS = 10_000  # MQFaultStrategy of 5.x: a failed send keeps its broker out for so long
+NOT_AVAILABLE_MS = 10_000  # MQFaultStrategy of 5.x: after a failed send its broker is avoided so long
 
 
 class Producer:
-    """Writes topics at a rate. As a flow, round robin is an even share for each queue.
+    """A producer that writes to topics at a rate. Round robin gives each queue an equal share of the rate.
 
-    ``set_rate`` makes a broker's queue get so many messages a second from now on.
+    ``set_rate`` sets how many messages a second a broker's queue gets from now on.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Producer:
         self._polls = False
 
     def write(self, topic: str, rate: int) -> None:
-        """From now on ``rate`` messages a second."""
+        """Write ``rate`` messages a second from now on."""
         self._rates[topic] = rate
         self._spread(topic)
         if not self._polls:
@@ -41,7 +41,7 @@ class Producer:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """Those that it writes to, or did."""
+        """The topics that it writes to, or has written to."""
         return tuple(self._rates)
 
     def _poll(self) -> None:
@@ -49,7 +49,7 @@ class Producer:
         self._clock.after(POLL_ROUTES_MS, self._poll)
 
     def broker_changed(self, broker: Broker) -> None:
-        """Sends to it fail from now on, or no longer do: those that follow go elsewhere."""
+        """Sends to the broker fail from now on, or succeed again. After a failure messages go to other brokers."""
         self._out_until[broker.name] = self._clock.now + (0 if broker.is_up else NOT_AVAILABLE_MS)
         self._spread_all()
 
@@ -69,6 +69,6 @@ class Producer:
                     self._set_rate(broker, log, rate)
 
     def _rate_by_queue(self, topic: str, queues: list[MessageQueue]) -> dict[MessageQueue, int]:
-        """Messages a second of each queue."""
+        """The messages a second of each queue."""
         each, more = divmod(self._rates[topic], max(1, len(queues)))
         return {queue: each + (index < more) for index, queue in enumerate(queues)}

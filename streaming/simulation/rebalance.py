@@ -1,4 +1,4 @@
-"""Sharing out queues (``RebalanceService`` and ``RebalanceImpl``): what a client takes and what it lets go."""
+"""The rebalance of a client (``RebalanceService`` and ``RebalanceImpl``): the queues it takes and drops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Share = tuple[MessageQueue, ...]
 
 
 class Client(Owner, Protocol):
-    """What a rebalance needs of its client."""
+    """The part of its client that a rebalance uses."""
 
     group: str
     config: ClientConfig
@@ -39,14 +39,14 @@ class Client(Owner, Protocol):
 
 
 class Rebalance:
-    """``is_stuck``: its thread no longer comes to it, while all else in the client goes on."""
+    """The rebalance of one client. ``is_stuck``: its thread hangs; the rest of the client goes on."""
 
     def __init__(self, client: Client, network: Network) -> None:
         self.is_stuck = False
-        self.keeps_old_locks = False  # 4.x renews the locks of dropped queues that its code does not finish
+        self.keeps_old_locks = False  # 4.x renews the locks of dropped queues that its listener still works on
         self._client, self._network = client, network
         self._table: dict[str, dict[MessageQueue, ProcessQueue]] = {}
-        self._shares: dict[str, Share] = {}  # as last taken in full
+        self._shares: dict[str, Share] = {}  # the last share that was taken completely
         self._due_ts = 0
         self._last_ts = self._network.clock.now
 
@@ -55,12 +55,12 @@ class Rebalance:
             yield from queues.values()
 
     def wakeup(self) -> None:
-        """At once; from 5.x on never sooner than a second after the last one, or after the client was made."""
+        """Rebalance at once; in 5.x at the earliest a second after the last one, or after the client's creation."""
         soonest = self._last_ts + (SHORT_WAIT_MS if self._client.config.version >= 5 else 0)
         self._plan(max(self._network.clock.now, soonest))
 
     def _plan(self, ts: int) -> None:
-        """The next one at ``ts``, unless one is due before that."""
+        """Plan the next rebalance at ``ts``, unless one is due earlier."""
         if not 0 < self._due_ts <= ts:
             self._due_ts = ts
             self._network.clock.at(ts, self._run, ts)
@@ -91,7 +91,7 @@ class Rebalance:
         return balanced
 
     def _topic(self, topic: str, route: TopicRoute) -> bool:
-        """``rebalanceByTopic``. Whether it ends with exactly its share."""
+        """``rebalanceByTopic``. Return True if the client ends with exactly its share."""
         client = self._client
         if client.config.broadcasting:
             share: Share | None = route.subscribe_info
@@ -107,7 +107,7 @@ class Rebalance:
         return self._update(topic, share)
 
     def _share_of(self, route: TopicRoute, ids: tuple[str, ...]) -> Share | None:
-        """None where the strategy throws."""
+        """The client's share. None: the strategy throws."""
         try:
             shares = self._network.allocations.shares(self._client.config.strategy, route, ids)
         except AllocationError:
@@ -115,7 +115,7 @@ class Rebalance:
         return shares.get(self._client.client_id, ())
 
     def _find_consumer_ids(self, route: TopicRoute) -> tuple[str, ...] | None:
-        """``findConsumerIdList``: of one random broker of the topic; None if it gives none."""
+        """``findConsumerIdList``: the ids from one random broker of the topic; None if it returns none."""
         broker = self._reach(self._client.random.choice(route.broker_names))
         ids = () if broker is None or not broker.answers_lists else broker.client_ids(self._client.group)
         return self._network.allocations.members(ids) if ids else None
@@ -124,7 +124,7 @@ class Rebalance:
         return self._network.reach(broker_name, self._client.cannot_reach)
 
     def _update(self, topic: str, share: Share) -> bool:
-        """``updateProcessQueueTableInRebalance``: what is no longer its own is dropped, then the new is taken."""
+        """``updateProcessQueueTableInRebalance``: drop queues outside the share, then take the new ones."""
         table = self._table.setdefault(topic, {})
         expected = set(share)
         dropped = [queue for queue in table if queue not in expected]
@@ -156,7 +156,7 @@ class Rebalance:
         return True
 
     def _drop(self, process_queue: ProcessQueue) -> bool:
-        """Its offset is committed, its lock given back. Whether it is out of the table: not while its code holds it."""
+        """Commit the offset and unlock the queue. Return True if it left the table: not while the listener locks it."""
         now, progress = self._network.clock.now, process_queue.progress
         if process_queue.dropped and not self._is_held(process_queue):
             self.unlock(process_queue)
@@ -175,16 +175,16 @@ class Rebalance:
         return True
 
     def take(self, queue: MessageQueue) -> None:
-        """From now on it owns the queue, whosever it is."""
+        """Own the queue from now on, also if it belongs to another client."""
         self._take(queue, self._table.setdefault(queue.topic, {}))
 
     def drop(self, queue: MessageQueue) -> None:
-        """From now on it does not, though it should."""
+        """Do not own the queue from now on, though it belongs to this client."""
         process_queue = self._table[queue.topic].pop(queue)
         self._drop(process_queue)
 
     def _is_held(self, process_queue: ProcessQueue) -> bool:
-        """Orderly code that does not return holds the queue's own lock, so that it cannot be taken out of the table."""
+        """True if an orderly listener that does not return keeps the queue's own lock: it must stay in the table."""
         return self._client.orderly and not process_queue.speed and process_queue.cached_msg_count > 0
 
     def unlock(self, process_queue: ProcessQueue) -> None:
@@ -202,7 +202,7 @@ class Rebalance:
                 broker.lock(client.group, process_queue.progress.log.queue, client.client_id, self._network.clock.now)
 
     def release(self) -> None:
-        """The client ends: nobody holds its queues any more."""
+        """Release all queues of a client that ends."""
         for process_queue in self.process_queues():
             if not process_queue.dropped:
                 process_queue.dropped = True

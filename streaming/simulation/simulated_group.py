@@ -1,4 +1,4 @@
-"""A group of a given or random shape: its size, strategy and configuration; running, for faults to be tried on it."""
+"""A running group of a given or random shape (size, strategy, configuration), in which faults are injected."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WARM_UP_S = 150
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """``queues`` are those on each broker, ``rate`` the messages a second of each queue."""
+    """The shape of a group. ``queues``: on each broker; ``rate``: messages a second of each queue."""
 
     clients: int
     brokers: int
@@ -49,7 +49,7 @@ WEIGHTS = (6, 3, 3, 1, 1, 1)
 
 
 def random_shape(random: Random, **fixed: object) -> Shape:
-    """Small groups are as likely as large ones, by order of magnitude. ``fixed`` fields are taken as given."""
+    """A random shape. All orders of magnitude of the size are equally likely. ``fixed``: fields with given values."""
     brokers = min(MOST_BROKERS, _magnitude(random, 1, MOST_BROKERS))
     shape = {
         "clients": _magnitude(random, 1, MOST_CLIENTS),
@@ -68,7 +68,7 @@ def _magnitude(random: Random, least: int, most: int) -> int:
 
 
 class SimulatedGroup:
-    """A fleet with clients. From ``warm_ts`` (epoch milliseconds) on all have joined and settled."""
+    """A fleet with clients. From ``warm_ts`` (epoch ms) on, all have joined and the allocation is settled."""
 
     def __init__(self, shape: Shape, seed: str, group: str = "G") -> None:
         self.shape, self.random = shape, Random(f"{seed}/world")
@@ -81,10 +81,10 @@ class SimulatedGroup:
         self.put_topic(shape.queues)
         self.write(TOPIC, shape.rate)
         self.began_ts = self.warm_ts = self.fleet.now
-        self.sdk_of: Callable[[str], Sdk] | None = None  # by client id, where they differ
-        self.filter_of: Callable[[str], str] | None = None  # by client id, where clients write their filter differently
-        self.mismatched_clients: set[str] = set()  # clients that subscribe to something else
-        self.away_ms = 0  # for how long it may have no members before anybody need be told; 0: as any other group
+        self.sdk_of: Callable[[str], Sdk] | None = None  # by client id, if they differ
+        self.filter_of: Callable[[str], str] | None = None  # by client id, if clients write their filters differently
+        self.mismatched_clients: set[str] = set()  # clients with another subscription
+        self.away_ms = 0  # for how long it may have no members before a page is needed; 0: like any other group
         self._started = 0
 
     def _broker_name(self, number: int) -> str:
@@ -104,15 +104,15 @@ class SimulatedGroup:
 
     @property
     def clients(self) -> list[Consumer]:
-        """Those that live."""
+        """The live clients."""
         return self.fleet.clients
 
     def put_topic(self, queues: int, topic: str = TOPIC) -> None:
-        """So many queues on each broker from now on."""
+        """Set the number of queues on each broker from now on."""
         self.fleet.put_topic(topic, dict.fromkeys(self.brokers, queues))
 
     def write(self, topic: str, rate: int) -> None:
-        """So many messages a second to each of a topic's first queues."""
+        """Write ``rate`` messages a second to each of a topic's first queues."""
         self.fleet.producer.write(topic, rate * self.shape.queues * self.shape.brokers)
 
     def warm_up(self) -> None:
@@ -122,7 +122,7 @@ class SimulatedGroup:
         self.warm_ts = self.fleet.now
 
     def start(self, client_id: str | None = None, config: ClientConfig | None = None) -> Consumer:
-        """A client joins, with an id of its own unless one is given."""
+        """A client joins, with a new id unless one is given."""
         self._started += 1
         number = self._started
         made = f"10.{number >> 8}.{number & 255}.{self.random.randrange(1, 255)}@{self.random.randrange(1, 65_536)}"
@@ -137,7 +137,7 @@ class SimulatedGroup:
         return client
 
     def _own_config(self) -> ClientConfig:
-        """By configuration, each client has a list of its own."""
+        """The configuration of one client: with the CONFIG strategy each client has its own list."""
         if self.shape.strategy != "CONFIG":
             return self.config
         index = (self._started - 1) % self.shape.clients
@@ -146,16 +146,16 @@ class SimulatedGroup:
         return ClientConfig(self.config.topics, ByConfig(mine), self.config.orderly, version=self.shape.version)
 
     def config_of(self, client: Consumer) -> ClientConfig:
-        """How it runs when it is started again: as all do by now, unless it has a list of its own."""
+        """The configuration of a client after a restart: the current one of all, unless it has its own list."""
         return client.config if self.shape.strategy == "CONFIG" else self.config
 
     def restart(self, client: Consumer, delay_ms: int, config: ClientConfig | None = None) -> None:
-        """It is gone, and comes back under its id after a while."""
+        """Stop a client, and start it again with the same id after ``delay_ms``."""
         self.fleet.clock.after(delay_ms, self.start, client.client_id, config or client.config)
 
     def pick(self) -> Consumer:
         return self.random.choice(self.clients)
 
     def with_queues(self) -> list[Consumer]:
-        """Clients that own something of the topic."""
+        """The clients that own queues of the topic."""
         return [client for client in self.clients if any(queue.topic == TOPIC for queue in client.owned())]

@@ -1,4 +1,4 @@
-"""Answers a collector's requests out of a simulated fleet, in virtual time: the transport under the live probes."""
+"""The transport under the live probes: it answers a collector's requests from a simulated fleet, in virtual time."""
 
 from collections.abc import Awaitable, Collection, Coroutine, Iterable
 from random import Random
@@ -27,18 +27,18 @@ from streaming.simulation.name_server import TopicRoute
 from streaming.simulation.process_queue import Progress
 
 JAVA = "JAVA"
-NAME_SERVER = "name-server:9876"  # the only address that a collector knows, as where a load balancer stands before them
-TIMEOUT_MS = 10_000  # a broker gives its client so long to answer, then says 207
-LISTS_MS = 20  # after a round began, a broker reads its list
+NAME_SERVER = "name-server:9876"  # the collector knows one address, as with a load balancer in front
+TIMEOUT_MS = 10_000  # the time a broker waits for its client's answer before it answers 207
+LISTS_MS = 20  # from the beginning of a round until a broker reads its list
 LIST_JITTER_MS = 40
-ASKS_MS, ENDS_MS = 100, 600  # after a round began, its clients are asked, and it ends
-TABLES_MS = 60  # at most, until a broker reads offsets or heartbeats
-CLIENT_MS = (5, 250)  # until a client answers
+ASKS_MS, ENDS_MS = 100, 600  # from the beginning of a round until its clients are asked, and until it ends
+TABLES_MS = 60  # longest time until a broker reads offsets or heartbeats
+CLIENT_MS = (5, 250)  # time until a client answers
 T = TypeVar("T")
 
 
 class CollectorClock:
-    """The clock of a collector's machine. It can be set back, which ``follow`` notices between two rounds."""
+    """The clock of a collector's machine. It can be set back; ``follow`` notices this between two rounds."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -54,25 +54,25 @@ class CollectorClock:
         self._goes_back_ms += by_ms
 
     def follow(self) -> int:
-        """Returns by how much it was set back since the last time."""
+        """Return by how many ms it was set back since the last call."""
         moved_ms, self._goes_back_ms = self._goes_back_ms, 0
         self._is_back_ms += moved_ms
         return moved_ms
 
 
 class SimulatedTransport:
-    """``Transport`` of one collector. ``loses_reports``: a share of running infos for which no answer comes.
+    """The ``Transport`` of one collector. ``loses_reports``: the share of running infos without an answer.
 
-    ``list_jitter_ms``: lists are read up to so much later in one round than in another, but for 1. All else has fixed
-    times in a round, so that a group at rest repeats itself: clients are asked without waiting for offsets, and the
+    ``list_jitter_ms``: the time at which lists are read varies by less than this between rounds. All else has fixed
+    times in a round, so that rounds of a group at rest are equal. Clients are asked without waiting for offsets. The
     round ends ``ENDS_MS`` after it began, or when the wait for a silent client is over.
     """
 
     def __init__(self, fleet: Fleet, source: str, random: Random, loses_reports: float, list_jitter_ms: int) -> None:
         self.clock = CollectorClock(fleet)
         self.name_servers = (NAME_SERVER,)
-        self.lost_reports: list[int] = []  # when, as those that no client answered
-        self.timeouts: list[tuple[int, str]] = []  # and who
+        self.lost_reports: list[int] = []  # times of lost running infos
+        self.timeouts: list[tuple[int, str]] = []  # (time, client id)
         self._fleet, self._source, self._random = fleet, source, random
         self._loses_reports, self._list_jitter_ms = loses_reports, list_jitter_ms
         self._asks_clients = False
@@ -136,7 +136,7 @@ class SimulatedTransport:
         clock = self._fleet.clock
         if at_most_ms is None:
             await clock.wait(works)
-        elif not self._asks_clients:  # the wait for offsets: they only begin to be read
+        elif not self._asks_clients:  # the round waits for offsets here; in the simulation their reading only begins
             self._asks_clients = True
         else:
             await clock.sleep(ENDS_MS - ASKS_MS)
@@ -147,7 +147,7 @@ class SimulatedTransport:
 
 
 def _running_info(client: Client, broker: str, ts: int, dur_ms: int) -> RunningInfoAnswer:
-    """Nothing, if the client has died meanwhile."""
+    """The running info; without content if the client has died in the meantime."""
     if not client.answers:
         return RunningInfoAnswer(ts=ts, dur_ms=dur_ms, broker=broker, client_id=client.client_id)
     return client.running_info(broker, ts, dur_ms)
@@ -176,7 +176,7 @@ def _connections(broker: Broker, group: str, ts: int) -> ConnectionsAnswer:
 
 
 def _heartbeats(broker: Broker, group: str, client_ids: Collection[str], ts: int) -> HeartbeatsAnswer:
-    """Clients of other SDKs than Java's have no producer of their own beside each consumer."""
+    """The heartbeats. Only the Java SDK has a producer of its own beside each consumer."""
     if not broker.is_up:
         return HeartbeatsAnswer(ts=ts, broker=broker.name)
     known = broker.groups.get(group)
@@ -189,7 +189,7 @@ def _heartbeats(broker: Broker, group: str, client_ids: Collection[str], ts: int
 
 
 def _consume_stats(broker: Broker, group: str, now: int, ts: int, topic: str | None = None) -> ConsumeStatsAnswer:
-    """As it is ``now``; ``ts`` is the collector's time. Without a topic, of those with an offset of the group here."""
+    """The offsets at ``now``; ``ts`` is the collector's time. No topic: all topics with an offset of the group here."""
     if not broker.is_up:
         return ConsumeStatsAnswer(ts=ts, broker=broker.name, topic=topic)
     rows = [
@@ -204,9 +204,9 @@ def _consume_stats(broker: Broker, group: str, now: int, ts: int, topic: str | N
 def _offsets_one_by_one(
     broker: Broker, group: str, now: int, ts: int, queues: Iterable[tuple[str, int]]
 ) -> ConsumeStatsAnswer:
-    """30 and 14, for (topic, queue id): also where the queue cannot be read.
+    """The answers to requests 30 and 14 for (topic, queue id), also of queues that cannot be read.
 
-    Where the group has no offset, it would begin at 0: messages are young here (``queryConsumerOffset``).
+    If the group has no offset, the answer is 0: messages are young here (``queryConsumerOffset``).
     """
     if not broker.is_up:
         return ConsumeStatsAnswer(ts=ts, broker=broker.name)
@@ -220,7 +220,7 @@ def _offsets_one_by_one(
 
 
 def _offset_row(progress: Progress, tells_pull_offsets: bool, now: int) -> OffsetRow:
-    """Brokers of 4.x do not tell pull offsets."""
+    """One row. Brokers of 4.x do not report pull offsets."""
     topic, broker_name, queue_id = progress.log.queue
     newest, committed = progress.log.max_offset(now), max(0, progress.committed)
     pulled = max(committed, progress.pulled) if tells_pull_offsets else None

@@ -1,4 +1,4 @@
-"""The virtual clock: what is to be done when, in milliseconds; and coroutines that wait for its times."""
+"""The virtual clock: actions by time in milliseconds, and coroutines that wait for these times."""
 
 import heapq
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Iterable
@@ -10,7 +10,7 @@ Resume = Callable[[], None]
 
 
 class VirtualClock:
-    """Actions in the order of their times; those of one instant in the order in which they were noted."""
+    """A virtual clock. Actions run in the order of their times; those of one time as they were added."""
 
     __slots__ = ("_heap", "_noted", "now")
 
@@ -20,7 +20,7 @@ class VirtualClock:
         self._noted = 0
 
     def at(self, ts: int, action: Callable[..., Any], *arguments: Any) -> None:
-        """Do it at ``ts``; what lies in the past is done at once, after what is noted for now."""
+        """Run the action at ``ts``. A time in the past means now, after the other actions of now."""
         self._noted += 1
         heapq.heappush(self._heap, (max(ts, self.now), self._noted, action, arguments))
 
@@ -28,7 +28,7 @@ class VirtualClock:
         self.at(self.now + delay_ms, action, *arguments)
 
     def run_until(self, ts: int) -> None:
-        """Do all that is due up to ``ts``, which is then now."""
+        """Run all actions that are due up to ``ts``; then ``ts`` is now."""
         heap, pop = self._heap, heapq.heappop
         while heap and heap[0][0] <= ts:
             self.now, _, action, arguments = pop(heap)
@@ -41,13 +41,13 @@ class VirtualClock:
         return _Until(partial(self.after, ms))
 
     def begin(self, coroutine: Coroutine[Any, Any, T]) -> "Work[T]":
-        """Runs a coroutine, from now on up to where it waits for something."""
+        """Start a coroutine now, and run it until it waits for something."""
         work = Work(coroutine)
         work.run()
         return work
 
     async def wait(self, works: Collection[Awaitable[None]], at_most_ms: int | None = None) -> None:
-        """Waits until these works have ended, but no longer than that."""
+        """Wait until these works have ended, for ``at_most_ms`` at most."""
         left = [work for work in works if isinstance(work, Work) and not work.is_done]
         if left:
             await _Until(partial(self._resume_when_done, left, at_most_ms))
@@ -73,13 +73,13 @@ class VirtualClock:
             self.after(at_most_ms, give_up)
 
     async def all(self, coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-        """Runs them at the same time, and returns their results in order."""
+        """Run the coroutines at the same time, and return their results in order."""
         works = [self.begin(coroutine) for coroutine in coroutines]
         return [await work for work in works]
 
 
 class _Until:
-    """Lets a coroutine wait. ``park`` gets what resumes it."""
+    """An awaitable that suspends a coroutine. ``park`` is called with the function that resumes it."""
 
     __slots__ = ("_park",)
 
@@ -91,7 +91,7 @@ class _Until:
 
 
 class Work(Generic[T]):
-    """A coroutine that a virtual clock runs. Others may wait for its result."""
+    """A coroutine that runs on a virtual clock. Others may wait for its result."""
 
     __slots__ = ("_coroutine", "_result", "_waiting", "is_done")
 
@@ -102,7 +102,7 @@ class Work(Generic[T]):
         self._waiting: list[Resume] = []
 
     def run(self) -> None:
-        """Runs it up to where it waits again, or to its end."""
+        """Run the coroutine until it waits again, or ends."""
         try:
             park = self._coroutine.send(None)
         except StopIteration as end:
