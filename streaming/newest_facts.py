@@ -1,7 +1,7 @@
-"""The newest fact about each subject: which one it is, and since when a status or a cluster's health is so. Pure.
+"""The newest fact about each subject, and since when a status or a cluster's health is so. Pure.
 
-Facts may come in any order and more than once: of a group the one with the larger ``seq`` is newer. The health of a
-cluster has no such number, so its time counts. The pages, ``explain`` and the notifier all ask here.
+Facts may come in any order and more than once: of a group, the fact with the larger ``seq`` is newer. A cluster's
+health has no such number, so its time counts. The pages, ``explain`` and the notifier all use this module.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ from streaming.notices import OpenAlert
 
 GroupName = tuple[str, str]  # cluster, consumer group
 Subject = tuple[object, ...]
-FORGET_CLUSTER_MS = 7 * 86_400_000  # after its newest round: then nobody waits for the cluster's health any more
+FORGET_CLUSTER_MS = 7 * 86_400_000  # after its newest round: then the cluster's health is no longer awaited
 CONTRADICTION_ENDS_MS = 120_000  # after the newest round that contradicts others
 NAMED_BY: dict[type[Payload], tuple[str, ...]] = {
     QueueFact: ("broker_name", "queue_id"),
@@ -89,9 +89,9 @@ class ClusterHealth(Struct, frozen=True, rename={"health_ts": "heard_ts", "round
 
 
 def _subjects_of(fact: Fact) -> Iterator[Subject]:
-    """What the fact describes: nothing where it is something that happened, which no later fact replaces.
+    """The subjects of the fact: none if it is an event, which no later fact replaces.
 
-    The newest health fact that counts a round is looked for beside the newest of all.
+    The newest health fact that counts a round is kept besides the newest of all.
     """
     payload, fields = fact.payload, NAMED_BY.get(type(fact.payload))
     if fields is not None:
@@ -102,7 +102,7 @@ def _subjects_of(fact: Fact) -> Iterator[Subject]:
 
 
 def is_newer(fact: Fact, known: Fact | OpenAlert | KnownGroup | None) -> bool:
-    """Whether the fact replaces what is known of its subject."""
+    """True if the fact replaces what is known of its subject."""
     if known is None:
         return True
     return fact.ts > known.ts if isinstance(fact.payload, HealthFact) else fact.seq > known.seq
@@ -119,12 +119,12 @@ def newest_facts(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def open_alert(fact: Fact, alert: AlertFact) -> OpenAlert:
-    """The alert as its fact describes it."""
+    """The alert that the fact describes."""
     return OpenAlert(fact.cluster, fact.group, fact.topic or None, fact.ts, fact.seq, alert)
 
 
 def alert_after(known: OpenAlert | None, fact: Fact, alert: AlertFact) -> OpenAlert:
-    """The alert once its fact is known, too."""
+    """The alert after this fact."""
     return open_alert(fact, alert) if known is None or is_newer(fact, known) else known
 
 
@@ -145,7 +145,7 @@ def newest_lives(facts: Iterable[Fact]) -> dict[str, list[OpenAlert]]:
 
 
 def newest_group(facts: Iterable[Fact]) -> KnownGroup | None:
-    """The status of the one group that the facts are of; None: they do not say it."""
+    """The status of the one group that the facts are of; None: they have none."""
     known = None
     for fact in facts:
         if isinstance(fact.payload, GroupFact):
@@ -154,7 +154,7 @@ def newest_group(facts: Iterable[Fact]) -> KnownGroup | None:
 
 
 def group_after(known: KnownGroup | None, fact: Fact, status: GroupFact) -> KnownGroup:
-    """The group once its fact is known, too."""
+    """The group after this fact."""
     if known is None:
         return KnownGroup(fact.cluster, fact.group, fact.seq, fact.ts, fact.ts, True, status, fact.ts)
     if not is_newer(fact, known):
@@ -176,7 +176,7 @@ def _counted(status: GroupFact) -> tuple[object, ...]:
 
 
 def health_after(known: ClusterHealth | None, fact: Fact, health: HealthFact) -> ClusterHealth:
-    """The health of the fact's cluster once the fact is known, too."""
+    """The health of the fact's cluster after this fact."""
     known = known or ClusterHealth(0)
     if fact.ts <= known.ts:
         return known

@@ -1,4 +1,4 @@
-"""The text of a page: what is told of an incident, in which words. Pure: a notice and a time in, text out."""
+"""The text of a notification: what is reported of an incident. Pure: a notice and a time in, text out."""
 
 from streaming.notices.escaping import escape
 from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Site, Text, TroubleEvidence

@@ -1,4 +1,4 @@
-"""What alerts are about: each queue once, though several findings may name it, and what waits in them."""
+"""The queues of alerts: each queue once, though several findings may name it, and the messages that wait in them."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -24,7 +24,7 @@ class Waiting(NamedTuple):
 
 
 def rank(severity: str) -> int:
-    """0 for the worst."""
+    """The rank of a severity; 0 is the worst."""
     return WORST_FIRST.index(severity) if severity in WORST_FIRST else len(WORST_FIRST)
 
 
@@ -39,10 +39,10 @@ def queue_keys(alert: OpenAlert) -> set[QueueKey]:
 
 
 def queues_by_kind(alerts: Sequence[OpenAlert]) -> dict[str, int]:
-    """How many queues each kind of finding has, the worst kind first. A queue counts for its worst finding alone.
+    """The number of queues for each kind of finding, the worst first. A queue counts for its worst finding alone.
 
-    Of two findings of one severity the one that is decided first is the worse. A kind of which every queue counts for
-    another one is left out; a kind that is about no queues has 0.
+    Of two findings of one severity, the one that is decided first is the worse. A kind is left out if all its queues
+    count for other kinds; a kind that is about no queues has 0.
     """
     in_order = sorted(alerts, key=lambda alert: (rank(alert.fact.severity), _place(alert.fact.kind)))
     seen: set[QueueKey] = set()
@@ -61,7 +61,7 @@ def _place(kind: str) -> int:
 
 
 def waiting_in(alerts: Iterable[OpenAlert]) -> Waiting | None:
-    """The messages in all queues of the alerts, each queue once; None where of no queue it is known."""
+    """The messages in all queues of the alerts, each queue once; None if they are not known of any queue."""
     by_group: dict[tuple[str, str], list[OpenAlert]] = {}
     for alert in alerts:
         by_group.setdefault((alert.cluster, alert.group), []).append(alert)
@@ -73,7 +73,7 @@ def waiting_in(alerts: Iterable[OpenAlert]) -> Waiting | None:
 
 
 def _waiting_of_group(alerts: Sequence[OpenAlert]) -> Waiting | None:
-    """An alert may count more queues than it lists: one about the whole group counts them all."""
+    """The messages of one group. An alert may count more queues than it lists: a group's alert counts them all."""
     known = [alert for alert in alerts if alert.fact.waiting is not None]
     if not known:
         return None
@@ -94,10 +94,10 @@ def waiting_by_queue(alerts: Iterable[OpenAlert]) -> dict[tuple[str | None, str,
 
 
 def read_ts(alert: OpenAlert) -> int:
-    """When the offsets behind ``waiting`` were read. An older fact does not say it; they are no newer than the fact."""
+    """The time when the offsets behind ``waiting`` were read. Older facts lack it: at most the fact's time."""
     return alert.ts if alert.fact.read_ts is None else alert.fact.read_ts
 
 
 def seen_ts(alert: OpenAlert) -> int:
-    """When the evidence was seen. An older fact does not say it; it is no newer than the fact."""
+    """The time when the evidence was seen. Older facts lack it: at most the fact's time."""
     return alert.ts if alert.fact.seen_ts is None else alert.fact.seen_ts

@@ -1,4 +1,4 @@
-"""Chinese, as RocketMQ's users write it; RocketMQ's own identifiers stay in English."""
+"""The language Chinese, as RocketMQ's users write it; RocketMQ's own identifiers stay in English."""
 
 from streaming.notices.evidence_chinese import CHINESE_EVIDENCE
 from streaming.notices.language import Advice, Language, Noun, Trouble

@@ -1,7 +1,6 @@
-"""The commands to type next, that can be pasted. Capital words stand for what evenkeel does not know.
+"""The next commands to type, ready to be pasted. Words in capitals stand for what evenkeel does not know.
 
 They are NAMESRV (of a cluster that [collector] clusters does not name), PID, and the reader's own TEXT.
-
 The options are those of mqadmin in RocketMQ 4.9.7 and 5.3.3 (org.apache.rocketmq.tools.command).
 """
 
@@ -22,7 +21,7 @@ _PID = re.compile(r"[^@]+@(\d+)(?:#.*)?")  # ip@pid, since 4.9 ip@pid#nanosecond
 
 
 class Command(NamedTuple):
-    """``host``: where to type it, if not where mqadmin is at hand."""
+    """A command. ``host``: where to type it, if not on a host with mqadmin."""
 
     text: str
     host: str | None = None
@@ -32,7 +31,7 @@ Next = Callable[[OpenAlert, Site], Command]
 
 
 def next_command(alert: OpenAlert, site: Site) -> Command:
-    """What to look at, or do, first: by the cause, or else by the kind."""
+    """The command for the first look or step: by the cause, or else by the kind."""
     if site.is_played:
         return _explain(alert, site)
     by_kind = _OF_KIND.get(alert.fact.kind, NextStep.EXPLAIN)
@@ -40,19 +39,21 @@ def next_command(alert: OpenAlert, site: Site) -> Command:
 
 
 def inspect_command(cluster: str, site: Site, group: str = "") -> Command:
-    """It needs neither Kafka nor the job. Without a cluster it looks at all that are configured."""
+    """The command ``inspect``. It needs neither Kafka nor the job; without a cluster it looks at all configured
+    ones.
+    """
     servers = "" if not cluster and site.name_servers else f" --namesrv {_name_servers(cluster, site)}"
     only = f" --group {_pattern(group, 'GROUP')}" if group else ""
     return Command(f"{site.program} inspect{servers}{only}{_config(site)}")
 
 
 def silence_command(notice: Notice, site: Site) -> str:
-    """Why is for the reader to say."""
+    """The command to silence the notice. The reader fills in the reason."""
     trouble, group = notice.trouble, notice.groups[0] if len(notice.groups) == 1 else ""
     what = [f"--group {_pattern(group, 'GROUP')}"] if group else []
     what += [f"--cluster {_pattern(notice.cluster, 'CLUSTER')}"] if notice.cluster else []
     what += [f"--kind {trouble.kind}"] if trouble is not None else []
-    how_long = "2h" if group else "30m"  # of a whole cluster no more than it takes to mend
+    how_long = "2h" if group else "30m"  # a silence of a whole cluster lasts no longer than a repair
     where = f"EVENKEEL__NOTIFY__STATE={shlex.quote(site.state)} " if site.state else ""
     who = '--by "$(id -un)" --why TEXT'
     return f"{where}{site.program} silence {' '.join(what)} --for {how_long} {who}{_config(site)}"
@@ -67,16 +68,14 @@ def _name_servers(cluster: str, site: Site) -> str:
 
 
 def _quoted(name: str | None, stand_in: str) -> str:
-    """A name as the shell takes it. One that would not be typed as it is shown, or be read as an option, is left to the
-    reader.
-    """
+    """A name, quoted for the shell; ``stand_in`` if it would differ from what is shown, or be read as an option."""
     if not name or len(name) > LONGEST_NAME or plain(name) != name or name.startswith("-"):
         return stand_in
     return shlex.quote(name)
 
 
 def _pattern(name: str, stand_in: str) -> str:
-    """The same for an option that takes a pattern, so that it matches this name alone."""
+    """A name, quoted for an option that takes a pattern, so that it matches this name alone."""
     return _quoted(escape(name), stand_in)
 
 
@@ -102,7 +101,7 @@ def _route(alert: OpenAlert, site: Site) -> Command:
 
 
 def _jstack(alert: OpenAlert, site: Site) -> Command:
-    """On the client's own host: one that is stuck may not answer a broker that asks in its place."""
+    """The command on the client's own host: a stuck client may not answer if a broker asks for its stack."""
     client_id = _client_id(alert) or ""
     pid = _PID.fullmatch(client_id)
     addresses = [a for client in alert.fact.clients if client.client_id == client_id for a in client.addresses]
@@ -111,7 +110,7 @@ def _jstack(alert: OpenAlert, site: Site) -> Command:
 
 
 def _client_id(alert: OpenAlert) -> str | None:
-    """The client that the cause names, else an owner, else who should own; that first, where nobody does."""
+    """The client that the cause names, else an owner, else an expected owner; this one first if there is no owner."""
     named = [client.client_id for client in alert.fact.clients]
     owners = [owner for queue in alert.fact.queues for owner in queue.owners or ()]
     expected = [owner for queue in alert.fact.queues for owner in queue.expected or ()]

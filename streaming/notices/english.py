@@ -1,4 +1,4 @@
-"""English."""
+"""The language English."""
 
 from streaming.notices.evidence_english import ENGLISH_EVIDENCE
 from streaming.notices.language import Advice, Language, Noun, Trouble

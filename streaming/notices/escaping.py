@@ -1,9 +1,9 @@
-"""Text as each channel takes it: nothing that a name holds may act there, call somebody or look like markup.
+"""Text escaped for each channel: no text in a name has an effect there, mentions people or acts as markup.
 
-Clients choose client ids, groups and topics. Control characters, terminal escapes and marks that turn
-text around are written out (``\\x1b``); line breaks stay, since names of :func:`write` have none left. What would call
-everybody (``@all``, ``<!channel>``, ``<at user_id="all">``), and what would show a link under another text, gets a
-full-width character in every channel: chats read Markdown even in plain text.
+Clients choose client ids, groups and topics. Control characters, terminal escapes and marks of text direction are
+written out (``\x1b``); line breaks stay, since names from :func:`write` have none left. Text that would mention
+everybody (``@all``, ``<!channel>``, ``<at user_id="all">``), or show a link under another text, gets a full-width
+character in every channel: chats read Markdown even in plain text.
 """
 
 import html
@@ -24,9 +24,10 @@ _BEGINS_A_BLOCK = re.compile(r"^( {0,3}(?:\d{1,9}(?=[.)]))?)(?=[#>+=|.)-])", re.
 
 
 def escape(text: str, channel: str) -> str:
-    """``markdown``: lines end with two blanks, so that they stay lines; html: they want ``white-space: pre-wrap``.
+    """The escaped text.
 
-    Raises ValueError for a channel that is none of :data:`Channel`.
+    ``markdown``: lines end with two blanks, to stay separate; html: they need ``white-space: pre-wrap``. Raises
+    ValueError for a channel that is not one of :data:`Channel`.
     """
     quiet = _CALLS_SOME.sub("＜", _CALLS_ALL.sub("＠", plain_lines(text)))
     quiet = _LINKS.sub(lambda match: match[0].translate(_FULL_WIDTH), quiet)
@@ -37,7 +38,7 @@ def escape(text: str, channel: str) -> str:
     if channel == "html":
         return html.escape(quiet)
     if channel == "slack":
-        return html.escape(quiet, quote=False)  # &, < and > are all that Slack wants escaped
+        return html.escape(quiet, quote=False)  # Slack needs only &, < and > escaped
     raise ValueError(f"no channel {channel!r}: plain, markdown, html or slack")
 
 

@@ -1,4 +1,4 @@
-"""The evidence of an alert as a sentence of some language: what is the same in all of them."""
+"""The evidence of an alert as a sentence: the part that is common to all languages."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 from schemas.facts import AlertFact
 from schemas.observed import Clients, Observed, Part, parts_of
 
-Clock = Callable[[int], str]  # epoch milliseconds, as its readers read them
+Clock = Callable[[int], str]  # epoch milliseconds to text in the reader's zone
 NAMES_AT_MOST = 3
 
 
 class Sentences(NamedTuple):
-    """``of``: for each kind of evidence what makes a sentence of it; ``and_more`` takes ``{n}``.
+    """The sentences of a language. ``of``: the function for each kind of evidence; ``and_more`` takes ``{n}``.
 
     ``again`` takes ``{said}`` and ``{n}``, how often an alert has fired; ``forgotten`` takes ``{said}`` and ``{who}``.
     """
@@ -23,7 +23,7 @@ class Sentences(NamedTuple):
 
 
 def said(evidence: Observed, sentences: Sentences, clock: Clock) -> str:
-    """All that was observed, in one line."""
+    """All evidence in one line."""
     text = sentences.separator.join(sentences.of[type(part)](part, clock) for part in parts_of(evidence))
     if evidence.fired_times is not None:
         text = sentences.again.format(said=text, n=evidence.fired_times)
@@ -33,7 +33,7 @@ def said(evidence: Observed, sentences: Sentences, clock: Clock) -> str:
 
 
 def evidence_of(alert: AlertFact, sentences: Sentences, clock: Clock) -> str:
-    """The same of an alert. Facts of versions up to 0.1 hold an English sentence instead, which is shown as it is."""
+    """The evidence of an alert. Facts of versions up to 0.1 have an English sentence, which is shown unchanged."""
     return alert.evidence if alert.observed is None else said(alert.observed, sentences, clock)
 
 

@@ -10,7 +10,7 @@ def _names(clients: o.Clients) -> str:
 
 
 def _of(clients: o.Clients, one: str, many: str) -> str:
-    """The names, and what is said of them: ``one`` of a single client, ``many`` of several."""
+    """The names, and a phrase about them: ``one`` for a single client, ``many`` for several."""
     return f"{_names(clients)} {one if clients.count == 1 else many}"
 
 
@@ -191,7 +191,7 @@ ENGLISH_EVIDENCE = Sentences(
 
 
 def in_english(evidence: o.Part | o.Observed, clock: Clock) -> str:
-    """A kind of evidence, or all that was observed, as a sentence."""
+    """A kind of evidence, or all evidence of an alert, as a sentence."""
     return said(evidence if isinstance(evidence, o.Observed) else o.observed(evidence), ENGLISH_EVIDENCE, clock)
 
 

@@ -1,4 +1,4 @@
-"""Lines that fit a page: sections give way to each other, the longest first."""
+"""Lines that fit a notification: if there are too many, the longest section is shortened first."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -6,17 +6,17 @@ from typing import NamedTuple
 from streaming.notices.language import Noun
 from streaming.wording.names import cut
 
-LINES_AT_MOST = 22  # of a page
+LINES_AT_MOST = 22  # of a notification
 LINES_WHEN_OVER = 14
 WIDTH = 240  # of a line, in terminal cells; commands and links are never cut
-CHARACTERS_AT_MOST = 2 * WIDTH  # marks may take no room of their own
+CHARACTERS_AT_MOST = 2 * WIDTH  # combining marks may take no width
 
 
 class Section(NamedTuple):
-    """Lines in the order of their worth. ``at_least``: so many are shown, the last of them saying how many are not.
+    """Lines, the most important first. ``at_least``: the fewest lines shown; the last of them counts those left out.
 
-    ``more``: what is left out. ``has_head``: the first line stands by itself, and nothing is "more" than that alone.
-    ``is_whole``: the lines are of no use if they are cut.
+    ``more``: the noun for what is left out. ``has_head``: the first line stands by itself, and a "more" line never
+    follows it alone. ``is_whole``: the lines are useless if they are cut.
     """
 
     lines: Sequence[str]
@@ -30,12 +30,12 @@ class Section(NamedTuple):
         return self.fitting(min(self.at_least, len(self.lines)))
 
     def fitting(self, size: int) -> int:
-        """``size``, or less where so many lines would say that there are more than none."""
+        """The number of lines to show: ``size``, or 1 if a head would be followed by a "more" line alone."""
         return 1 if self.has_head and size == 2 < len(self.lines) else size
 
 
 def fitted(sections: Sequence[Section], room: int, width: int = WIDTH) -> list[str]:
-    """All sections, in at most ``room`` lines of ``width`` cells, if the least of all are no more than that."""
+    """All sections in at most ``room`` lines of ``width`` cells, unless their least sizes need more."""
     sizes = [section.fitting(min(len(section.lines), room)) for section in sections]
     while sum(sizes) > room:
         spare = [place for place, section in enumerate(sections) if sizes[place] > section.least]
@@ -52,20 +52,20 @@ def _shown(section: Section, size: int, width: int) -> list[str]:
 
 
 def lines(texts: Iterable[str], more: Noun) -> Section:
-    """As many lines as there is room for, each as far as it fits."""
+    """A section of lines, each cut to the width; it shows as many as there is room for."""
     return Section([cut(text[:CHARACTERS_AT_MOST], WIDTH) for text in texts], more=more)
 
 
 def lines_under(head: str, texts: Iterable[str], more: Noun, at_least: int) -> Section:
-    """The same under a line that always stands."""
+    """A section of lines under a head that is always shown."""
     return lines([head, *texts], more)._replace(at_least=at_least, has_head=True)
 
 
 def line(text: str) -> Section:
-    """One line that always stands, as far as it fits a line."""
+    """A section of one line that is always shown, cut to the width."""
     return Section((cut(text[:CHARACTERS_AT_MOST], WIDTH),), 1)
 
 
 def uncut(text: str) -> Section:
-    """One line that must be whole to be of any use."""
+    """A section of one line that is useless if it is cut."""
     return Section((text,), 1, is_whole=True)

@@ -1,4 +1,4 @@
-"""What a language must be able to say. Templates are for :meth:`str.format`; each names what goes into it."""
+"""The texts that each language must have. Templates are for :meth:`str.format`; each names its values."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from streaming.wording.numbers import age
 
 
 class Noun(NamedTuple):
-    """``{n}`` is the number."""
+    """A noun with its number. ``{n}`` is the number."""
 
     one: str
     many: str
@@ -39,12 +39,12 @@ class Trouble(NamedTuple):
 
 
 class Language(Struct, frozen=True, kw_only=True):
-    """``kinds``: what is wrong, with ``{queues}``; ``causes``: why; ``do`` and ``now``: of kinds that have no cause.
+    """The texts of a language. ``kinds``: findings, with ``{queues}``; ``do`` and ``now``: of kinds without a cause.
 
-    ``unseen``: why evenkeel does not see; ``seen``: what that rests on; ``trouble_text`` has the values of both.
-    ``checks``: what to check for it, where that is not the same for every trouble of its kind. ``waits``: what a
-    pending alert waits for, by ``WaitsFor``. ``expected_of_none``: what a queue lacks that no client should own, by its
-    cause or kind, else under "". ``findings_doc``: the file of the docs that explains kinds and causes.
+    ``unseen``: why evenkeel does not see; ``seen``: the evidence for it; ``trouble_text`` has the values of both.
+    ``checks``: what to check, if it is not the same for every trouble of its kind. ``waits``: what a pending alert
+    waits for, by ``WaitsFor``. ``expected_of_none``: what is missing if no client should own a queue, by its cause or
+    kind, else under "". ``findings_doc``: the file of the docs that explains kinds and causes.
     """
 
     findings_doc: str
@@ -138,20 +138,20 @@ class Language(Struct, frozen=True, kw_only=True):
         return f"{number} {self.units[unit]}"
 
     def kind(self, kind: str, queues: int) -> str:
-        """``4 queues consumed twice``; a kind that is new to the language stands for itself."""
+        """``4 queues consumed twice``; a kind without words is shown by its name."""
         template = self.kinds.get(kind)
         if template is None:
             return f"{self.queues(queues)} {kind}" if queues else kind
         return template.format(queues=self.queues(queues))
 
     def trouble(self, kind: str) -> Trouble:
-        """evenkeel's own trouble, or the test of a destination."""
+        """The text for evenkeel's own trouble, or for the test of a destination."""
         return self.test if kind == "test" else self.troubles[kind]
 
     def reason(self, kind: str, details: ReasonDetails | None, clock: Clock) -> str:
-        """Why a queue or a group is not judged."""
+        """The reason why a queue or a group is not judged."""
         return reason_said(kind, details, self.reasons, clock)
 
     def advice(self, cause: str) -> Advice:
-        """Of a cause; one that is new to the language stands for itself."""
+        """The advice for a cause; a cause without words is shown by its name."""
         return self.causes.get(cause, Advice(cause, "", self.causes["UNEXPLAINED"].do))

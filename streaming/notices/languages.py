@@ -1,4 +1,4 @@
-"""The languages in which people are told, by their codes."""
+"""The languages of notifications, by their codes."""
 
 from streaming.notices.chinese import CHINESE
 from streaming.notices.english import ENGLISH

@@ -1,4 +1,4 @@
-"""What is to be told to a person: one incident of one cluster, as values. Times are epoch milliseconds, UTC."""
+"""A notice to a person: one incident of one cluster, as values. Times are epoch milliseconds, UTC."""
 
 from collections.abc import Mapping
 from datetime import timezone, tzinfo
@@ -30,15 +30,15 @@ class OpenAlert(Struct, frozen=True):
 
     @property
     def since_ts(self) -> int:
-        """Since when the first of its queues has not been as it should."""
+        """The time since when the first of its queues has been wrong."""
         return self.fact.since_ts or self.fact.active_ts
 
 
 class TroubleEvidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is seen of evenkeel while it does not see, as of ``heard_ts``, when the job last wrote a health fact.
+    """Evidence about an evenkeel that does not see, as of ``heard_ts``, when the job last wrote a health fact.
 
-    All but the first three are that fact's. ``error``: with which the job ended at ``error_ts``, or why the facts have
-    not been readable since then. Times are epoch ms; None: not known.
+    All but the first three fields are from that fact. ``error``: the job's error at its end at ``error_ts``, or why the
+    facts have not been readable since then. Times are epoch ms; None: not known.
     """
 
     heard_ts: int | None = None
@@ -56,15 +56,15 @@ class TroubleEvidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MonitorTrouble(Struct, frozen=True):
-    """evenkeel itself does not see: no facts arrive (``monitor_blind``), or late ones only (``monitor_late``).
+    """A trouble of evenkeel itself: no facts arrive (``monitor_blind``), or only late ones (``monitor_late``).
 
-    Or it does not see one ``group``, whose events are refused (``group_blind``). Or rounds of two producers cannot both
-    be true (``monitor_contradicted``). Or nothing is wrong (``test``).
-    ``why`` is a key of ``Language.unseen``, whose sentence may name ``detail``; without it ``detail`` is said as it is.
-    ``evidence`` is what ``why`` rests on.
-    Of a group whose events are refused, ``detail`` is a kind of reason, with ``reason_details``.
-    A late job that then tells nothing, or the other way round, is one trouble: ``began_as`` and ``began_ts`` are its
-    first kind and ``since_ts``, where it is of another kind now.
+    Other kinds: the events of one ``group`` are refused (``group_blind``); rounds of two producers cannot both be true
+    (``monitor_contradicted``); nothing is wrong (``test``).
+    ``why`` is a key of ``Language.unseen``, whose sentence may name ``detail``; without it ``detail`` is shown
+    unchanged. ``evidence`` is the evidence for ``why``.
+    If events of a group are refused, ``detail`` is a kind of reason, with ``reason_details``.
+    A late job that then stops reporting, or the other way round, is one trouble: ``began_as`` and ``began_ts`` are its
+    first kind and ``since_ts``, if its kind has changed.
     """
 
     kind: Literal["monitor_blind", "monitor_late", "monitor_contradicted", "group_blind", "test"]
@@ -80,15 +80,15 @@ class MonitorTrouble(Struct, frozen=True):
 
     @property
     def began(self) -> tuple[str, int]:
-        """Kind and ``since_ts`` of its beginning: what stays the same of a trouble while it lasts."""
+        """The kind and ``since_ts`` of its beginning, which stay the same for as long as the trouble lasts."""
         return (self.began_as, self.began_ts) if self.began_as else (self.kind, self.since_ts)
 
 
 class Notice(Struct, frozen=True, kw_only=True):
     """One incident. ``key`` is the same from its first notice to its last; two incidents never share one.
 
-    ``groups`` is one name, or many in a storm; ``cause`` is None where there are several causes or none.
-    ``severity`` is the worst of the alerts; ``since_ts`` the earliest moment since which any of them holds.
+    ``groups`` is one name, or many in a storm; ``cause`` is None if there are several causes or none. ``severity`` is
+    the worst of the alerts; ``since_ts`` is the earliest time since which one of them is so.
     """
 
     key: str
@@ -103,12 +103,12 @@ class Notice(Struct, frozen=True, kw_only=True):
 
 
 class Site(NamedTuple):
-    """What its readers have beside a page. ``config``: the configuration's file, as evenkeel's commands take it.
+    """The readers' environment. ``config``: the configuration's file, as evenkeel's commands take it.
 
-    ``tables``: their folder, where no file names it; ``state``: the notifier's, likewise. ``program``: how evenkeel is
-    started there. ``is_played``: what is shown was recorded or simulated, and there is no cluster that could be asked.
+    ``tables``: their folder, if no file names it; ``state``: the notifier's, likewise. ``program``: the command that
+    starts evenkeel. ``is_played``: the data was recorded or simulated, and there is no cluster to ask.
     ``name_servers``: of each cluster, ``host:port`` with semicolons between. ``zone``: the readers' own; None is this
-    machine's. ``docs``: where the folder docs/ can be read.
+    machine's. ``docs``: the address of the folder docs/.
     """
 
     config: str = ""

@@ -1,4 +1,4 @@
-"""The parts of a page: what is said of alerts, one kind of thing after the other."""
+"""The parts of a notification: functions that make the lines about alerts, one for each kind of line."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ from streaming.wording.numbers import by_broker, folded
 from streaming.wording.times import clock, local, moment
 
 NAME_WIDTH = 80
-CHARACTERS_AT_MOST = 200  # marks may take no room of their own
+CHARACTERS_AT_MOST = 200  # combining marks may take no width
 NAMES_AT_MOST = 3
 RANGES_WIDTH = 120
 EVIDENCE_WIDTH = 1000
@@ -24,7 +24,7 @@ KINDS_AT_MOST = 3
 
 
 def shown(name: str) -> str:
-    """A name that others chose, on one line, as far as it fits."""
+    """A name that others chose, on one line, cut to its width."""
     text = plain(name)
     if len(text) > CHARACTERS_AT_MOST:
         text = text[: CHARACTERS_AT_MOST // 2] + text[-CHARACTERS_AT_MOST // 2 :]
@@ -32,7 +32,7 @@ def shown(name: str) -> str:
 
 
 def what_is_so(alerts: Sequence[OpenAlert], words: Language, now: int) -> str:
-    """What is wrong now. Where all is right for now, what was wrong, and until when."""
+    """The current findings. If all is right for now: the former findings, and until when they lasted."""
     wrong = [alert for alert in alerts if not is_right_for_now(alert)]
     if wrong or not alerts:
         return what_is_wrong(wrong, words)
@@ -46,7 +46,7 @@ def what_is_wrong(alerts: Sequence[OpenAlert], words: Language) -> str:
 
 
 def alert_line(alert: OpenAlert, words: Language, now: int) -> str:
-    """What is wrong with which topic, and whether that is still seen."""
+    """The finding and its topic, and if it is still seen."""
     topic = words.of_topic.format(topic=shown(alert.topic)) if alert.topic else ""
     stale = state_words(alert, words, now)
     kind = shown(alert.fact.kind)
@@ -54,13 +54,13 @@ def alert_line(alert: OpenAlert, words: Language, now: int) -> str:
 
 
 def headline(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = timezone.utc) -> str:
-    """What is wrong; of an alert that is right for now until when it was."""
+    """The finding; if the alert is right for now, until when it lasted."""
     what = words.kind(shown(alert.fact.kind), len(alert.fact.queues))
     return _right_since([alert], what, words, now, zone) if is_right_for_now(alert) else what
 
 
 def is_right_for_now(alert: OpenAlert) -> bool:
-    """Whether it fires, though all is as it should be: mostly because it comes and goes."""
+    """True if the alert fires though all is right: mostly because the finding comes and goes."""
     is_kept_open = alert.fact.kept_open or alert.fact.reason in (AlertReason.COMES_AND_GOES, AlertReason.LISTS_DIFFER)
     return alert.is_firing and bool(is_kept_open)
 
@@ -72,9 +72,9 @@ def _right_since(alerts: Sequence[OpenAlert], what: str, words: Language, now: i
 
 
 def state_words(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = timezone.utc) -> str:
-    """Why it does not fire yet and until when, or is but a warning, or is open though it is right for now.
+    """The reason why an alert does not fire yet and until when, is only a warning, or is open though right for now.
 
-    Or that what would decide it is not known now. Mostly empty.
+    It may also be that the deciding evidence is not known now. Mostly empty.
     """
     fact = alert.fact
     if not alert.is_open:
@@ -89,7 +89,7 @@ def state_words(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None
 
 
 def note_on(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = timezone.utc) -> str:
-    """The same for a line of its own."""
+    """The text of ``state_words`` for a separate line."""
     return state_words(alert, words, now, zone).lstrip(" -—")
 
 
@@ -106,7 +106,7 @@ def _stale_words(alert: OpenAlert, words: Language, now: int, zone: tzinfo | Non
 
 
 def queue_lines(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = timezone.utc) -> Iterator[str]:
-    """Queues with the same owners together, the most first."""
+    """The lines of queues: queues with the same owners together, the most first."""
     fact = alert.fact
     alike = grouped(fact.queues, lambda queue: (queue.owners, queue.expected, queue.reason))
     for those in sorted(alike.values(), key=len, reverse=True):
@@ -118,7 +118,7 @@ def queue_lines(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None
 
 
 def _should_own(queue: AlertQueue, fact: AlertFact, words: Language, written: Callable[[int], str]) -> str:
-    """Nothing where that is their owner, or where a fact of an older evenkeel does not say it."""
+    """The expected owner; empty if it is the owner, or if a fact of an older evenkeel does not have it."""
     if queue.expected is None:
         if queue.reason is None:
             return ""
@@ -132,7 +132,7 @@ def _should_own(queue: AlertQueue, fact: AlertFact, words: Language, written: Ca
 def who_should_own(
     expected: Sequence[str], owners: Sequence[str] | None, kind: str, cause: str | None, words: Language
 ) -> str:
-    """The client ids; of two instances of one id one; of a queue that no client should own what it lacks."""
+    """The expected owners; one of two instances of one id; for a queue that no client should own, what is missing."""
     if not expected:
         lacks = words.expected_of_none
         return lacks.get(cause or "") or lacks.get(kind) or lacks[""]
@@ -165,14 +165,14 @@ def cause_line(cause: str, words: Language, is_over: bool = False) -> str:
 
 
 def advice_on(cause: str | None, kind: str, words: Language) -> tuple[str, str]:
-    """What to do, and what helps until then: by the cause, or else by the kind."""
+    """The advice, and what helps until then: by the cause, or else by the kind."""
     if cause is not None:
         return words.advice(cause).do, words.advice(cause).now
     return words.do.get(kind, ""), words.now.get(kind, "")
 
 
 def about(names: Iterable[str | None], words: Language, docs: str) -> str | None:
-    """The part of the documentation that says more of the first of these causes and kinds."""
+    """The part of the documentation that explains the first of these causes and kinds."""
     name = next(filter(None, names), None)
     is_known = name in words.causes or name in words.kinds
     return f"{docs}/{words.findings_doc}#{name.lower()}" if name is not None and is_known else None
@@ -186,9 +186,9 @@ def evidence_line(alert: OpenAlert, words: Language, now: int) -> str:
 def waiting_line(
     alerts: Sequence[OpenAlert], words: Language, now: int, zone: tzinfo | None = timezone.utc
 ) -> str | None:
-    """How many messages wait in the queues of the alerts, and when that was read; the age of the oldest is as of then.
+    """The messages that wait in the queues of the alerts, and when that was read, with the age of the oldest then.
 
-    None where it is not known, or none do.
+    None if the number is not known or 0.
     """
     waiting = waiting_in(alerts)
     if waiting is None or not waiting.messages:
@@ -204,7 +204,7 @@ def waiting_line(
 def client_lines(
     alerts: Sequence[OpenAlert], words: Language, now: int, zone: tzinfo | None = timezone.utc
 ) -> list[str]:
-    """Those that the causes name first; of each what matters for its cause."""
+    """The lines of clients, those that the causes name first; each shows what matters for its cause."""
     lines: dict[str, str] = {}
     for alert in alerts:
         for client in alert.fact.clients:
@@ -239,7 +239,7 @@ def change_lines(alerts: Sequence[OpenAlert], words: Language, now: int) -> list
 
 
 def changes_before(alerts: Iterable[OpenAlert], words: Language) -> list[tuple[int, str]]:
-    """When and what, the newest first, each once."""
+    """The time and text of each change before, the newest first, each once."""
     changes = {(change.ts, change.what, change.subject) for alert in alerts for change in alert.fact.changes}
     return [(ts, _change(what, subject, words)) for ts, what, subject in sorted(changes, reverse=True)]
 

@@ -1,4 +1,4 @@
-"""A page for someone who was just woken: the title says whose and what, the body the most important first."""
+"""The notification for a person who was just woken: group and finding in the title, the most important lines first."""
 
 from collections.abc import Iterator, Sequence
 
@@ -42,12 +42,12 @@ from streaming.wording.times import clock
 ALERTS_AT_MOST = 3
 CAUSES_AT_MOST = 2
 TITLE_WIDTH = 200
-SAYS_ITS_CAUSE = Kind.INCONSISTENT_SUBSCRIPTION.value  # a title that named that too would say it twice
+SAYS_ITS_CAUSE = Kind.INCONSISTENT_SUBSCRIPTION.value  # a title with the cause, too, would repeat it
 
 
 NOWHERE = Site()
 MORE_LEFT_OUT = "…"
-NARROWER = (160, 100, 60)  # widths in cells, for channels that take little
+NARROWER = (160, 100, 60)  # widths in cells, for channels with short messages
 
 
 def write(
@@ -58,11 +58,10 @@ def write(
     most_bytes: int | None = None,
     site: Site = NOWHERE,
 ) -> Text:
-    """Title and body; ``now`` in epoch milliseconds. Raises ValueError for a language that is neither en nor zh.
+    """The title and body; ``now`` in epoch milliseconds. Raises ValueError for a language other than en and zh.
 
-    No text in a name breaks a line or acts on a terminal; for a channel: :func:`escape`.
-    ``most_bytes``: what the channel takes of both in UTF-8. First lists get shorter, and say how much they leave out;
-    then lines do.
+    No text in a name breaks a line or acts on a terminal; for a channel: :func:`escape`. ``most_bytes``: the limit of
+    the channel for both in UTF-8. First lists get shorter, and count what they leave out; then lines do.
     """
     words = LANGUAGES.get(language)
     if words is None:
@@ -81,7 +80,7 @@ def write(
 
 
 def _cut_to(text: Text, most_bytes: int) -> Text:
-    """Whole lines from the beginning: the title, whose it is, what is wrong."""
+    """The whole lines from the beginning that fit: the title, the group, the finding."""
     kept: list[str] = []
     left = most_bytes - len(text.title.encode()) - len(f"\n{MORE_LEFT_OUT}".encode())
     for row in text.body.split("\n"):
@@ -125,7 +124,7 @@ class _Page:
         return words.cluster_title.format(mark=mark, cluster=self._cluster(), what=what)
 
     def _cluster(self) -> str:
-        """A job that knows no cluster yet speaks for all."""
+        """The name of the cluster. A job that does not know a cluster yet speaks for all."""
         return shown(self.notice.cluster) or self.words.any_cluster
 
     def _in_short(self) -> str:
@@ -181,12 +180,12 @@ class _Page:
                 yield line(self.words.endings[alert.fact.reason].format(kind=shown(alert.fact.kind)))
 
     def _advice(self) -> tuple[str, str]:
-        """What to do, and what helps until then: by the cause, or else by the kind of the worst alert."""
+        """The advice, and what helps until then: by the cause, or else by the kind of the worst alert."""
         cause = self.notice.cause or (self.alerts[0].fact.cause if self.alerts else None)
         return advice_on(cause, self.alerts[0].fact.kind if self.alerts else "", self.words)
 
     def _about(self) -> str | None:
-        """The part of the documentation that says more."""
+        """The part of the documentation that explains it."""
         if self.notice.trouble is not None:
             return f"{self.site.docs}/notifications.md#when-evenkeel-itself-sees-nothing"
         of_one_group = self.alerts[:1] if len(self.notice.groups) == 1 else []

@@ -1,4 +1,4 @@
-"""The reason of a queue or a group as a sentence of some language: what is the same in all of them."""
+"""The reason of a queue or a group as a sentence: the part that is common to all languages."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -12,5 +12,5 @@ _NO_DETAILS = ReasonDetails()
 
 
 def reason_said(kind: str, details: ReasonDetails | None, sentences: ReasonSentences, clock: Clock) -> str:
-    """Facts of evenkeel 0.1 hold an English sentence in place of the kind. It is shown as it is, like a new kind."""
+    """The reason. Facts of evenkeel 0.1 have an English sentence instead of the kind; it is shown unchanged."""
     return sentences[ReasonKind(kind)](details or _NO_DETAILS, clock) if kind in KINDS else kind

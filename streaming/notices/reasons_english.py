@@ -76,5 +76,5 @@ def reason_in_english(kind: str, details: ReasonDetails | None, clock: Clock) ->
 
 
 def reason_in_short(kind: str | None, details: ReasonDetails | None, clock: Clock) -> str | None:
-    """The same, but an exclusion by its name, as docs/findings.md lists it."""
+    """The reason as a sentence, but an exclusion by its name, as docs/findings.md lists it."""
     return kind if kind is None or kind in EXCLUSIONS else reason_in_english(kind, details, clock)

@@ -1,4 +1,4 @@
-"""What is said of evenkeel's own trouble: what is wrong as far as the evidence tells, and the evidence. Pure."""
+"""The text about evenkeel's own trouble: what is wrong as far as the evidence shows, and the evidence. Pure."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from streaming.wording.times import clock
 
 _OF_THE_JOB = ("newest_round", "batch_ended", "working", "unread")
 _OF_KAFKA = ("kafka", "quiet")
-# What each reason rests on; of others nothing more is known than the reason says.
+# The evidence for each reason; for other reasons there is none.
 EVIDENCE: dict[str, tuple[str, ...]] = {
     "job_silent": ("newest_round", "working", "unread", "kafka"),
     "job_slow": _OF_THE_JOB,
@@ -29,13 +29,13 @@ EVIDENCE: dict[str, tuple[str, ...]] = {
 
 
 def trouble_said(trouble: MonitorTrouble, language: str, now: int) -> str:
-    """In one line."""
+    """The trouble in one line."""
     words = LANGUAGES[language]
     return words.semicolon.join(trouble_sentences(trouble, words, now))
 
 
 def trouble_sentences(trouble: MonitorTrouble, words: Language, now: int) -> Iterator[str]:
-    """First what is wrong, then what shows it, each of which is shown as of when it was seen."""
+    """The trouble first, then its evidence. Each sentence has the time when it was seen."""
     seen = trouble.evidence or TroubleEvidence()
     detail = plain(words.reason(trouble.detail, trouble.reason_details, lambda ts: clock(ts, now)))
     values = {"detail": detail, **_values(seen, words, now)}
@@ -49,7 +49,7 @@ def trouble_sentences(trouble: MonitorTrouble, words: Language, now: int) -> Ite
 
 
 def _template(part: str, seen: TroubleEvidence) -> str:
-    """The name of the sentence that says this part; empty where it is not known."""
+    """The name of the sentence for this part; empty if it is not known."""
     if part == "kafka":
         if seen.kafka_error is None:
             return "kafka_answers" if seen.kafka_ts is not None else ""

@@ -1,1 +1,1 @@
-"""A group as people see it: lines and tables of text on a terminal, and what ``inspect`` and ``explain`` share."""
+"""A group as text: lines and tables on a terminal, and the code that ``inspect`` and ``explain`` share."""

@@ -13,7 +13,7 @@ NARROWEST = 8
 
 
 class Column(NamedTuple):
-    """``cut``: how a cell that is too wide is cut; None: it never gives way."""
+    """A column. ``cut``: how a cell that is too wide is cut; None: it is never cut."""
 
     head: str
     right: bool = False
@@ -21,12 +21,12 @@ class Column(NamedTuple):
 
 
 def text(head: str) -> Column:
-    """May lose its end."""
+    """A column of texts, which are cut at the end."""
     return Column(head, cut=cut)
 
 
 def name(head: str) -> Column:
-    """May lose its middle."""
+    """A column of names, which are cut in the middle."""
     return Column(head, cut=cut_middle)
 
 
@@ -35,14 +35,14 @@ def number(head: str) -> Column:
 
 
 class Row(NamedTuple):
-    """``cells``: by the heads of their columns."""
+    """A row. ``cells``: by the heads of their columns."""
 
     cells: Mapping[str, str]
     style: str = ""
 
 
 def table(columns: Sequence[Column], rows: Sequence[Row], width: int) -> Iterator[Line]:
-    """The heads in bold, then a line for each row. Nothing without rows."""
+    """The heads in bold, then a line for each row. Empty without rows."""
     if rows:
         cells = [[row.cells.get(column.head, "") for column in columns] for row in rows]
         yield from map(Line, laid_out(columns, cells, width), ["bold", *(row.style for row in rows)])

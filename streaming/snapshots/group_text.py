@@ -1,6 +1,6 @@
 """A group as lines of text: titles of findings, and the tables of its members and of its queues by topic.
 
-``inspect`` and ``explain`` fill the columns that they know. A column without values is left out.
+``inspect`` and ``explain`` fill the columns with the values they have. A column without values is left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
@@ -17,7 +17,7 @@ from streaming.wording.lists import grouped, joined
 from streaming.wording.names import cut, named
 from streaming.wording.numbers import counted
 
-STATUS_STYLES = {"findings": "bold red", "healthy": "green", "excluded": "dim"}  # of any other: OTHER_STYLE
+STATUS_STYLES = {"findings": "bold red", "healthy": "green", "excluded": "dim"}  # any other status: OTHER_STYLE
 OTHER_STYLE = "yellow"
 ALERT_STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green"}
 MEMBER_COLUMNS = (
@@ -46,13 +46,13 @@ QUEUE_COLUMNS = (
     columns.text("since"),
     columns.text("why"),
 )
-MOST_MEMBERS, MOST_ROWS = 20, 40  # unless all are asked for
+MOST_MEMBERS, MOST_ROWS = 20, 40  # unless the user asks for all
 
 
 class QueueRow(NamedTuple):
     """Queues of a topic that are alike, and their cells by the columns' heads, besides those of every such row.
 
-    ``stands_out``: they need attention. A topic for retries is left out where none of its queues does.
+    ``stands_out``: they need attention. A topic for retries is left out if none of its queues does.
     """
 
     queues: Sequence[QueueSnapshot]
@@ -65,7 +65,7 @@ def status_style(status: str) -> str:
 
 
 def finding_style(finding: str | None) -> str:
-    """``finding`` None: the queue is not judged."""
+    """The style of a finding. ``finding`` None: the queue is not judged."""
     if finding in (Kind.MATCH, Kind.EXCLUDED):
         return "dim" if finding == Kind.EXCLUDED else ""
     return "yellow" if finding is None or finding == Kind.NO_MEMBERS or finding in UNDECIDED else "red"
@@ -78,7 +78,7 @@ def finding_title(kind: str, topic: str | None, queues: Sequence[QueueName]) -> 
 
 
 def member_table(rows: Sequence[Row], width: int, rest: str) -> Iterator[Line]:
-    """``rest``: how the rows beyond the most can be seen; empty: all are shown."""
+    """The table of members. ``rest``: how to see the rows left out; empty: all are shown."""
     yield from _table(MEMBER_COLUMNS, rows[: MOST_MEMBERS if rest else None], width)
     yield from _left_out(rows[MOST_MEMBERS:], "members", rest)
 
@@ -86,7 +86,7 @@ def member_table(rows: Sequence[Row], width: int, rest: str) -> Iterator[Line]:
 def queue_tables(
     rows: Iterable[QueueRow], width: int, rest: str, flows: Mapping[str, str] | None = None
 ) -> Iterator[Line]:
-    """A table for each topic: what stands out comes first. ``flows``: of topics, for their titles."""
+    """A table for each topic: queues that need attention come first. ``flows``: of topics, for their titles."""
     for topic, those in grouped(rows, lambda row: row.queues[0].topic).items():
         if rest and is_retry_topic(topic) and not any(row.stands_out for row in those):
             continue
@@ -121,7 +121,7 @@ def _queue_row(row: QueueRow) -> Row:
 
 
 def _owner(queue: QueueSnapshot) -> str:
-    """A queue that cannot be read has no owner in any case."""
+    """The owner. A queue that cannot be read has none in any case."""
     if queue.owners:
         return named(queue.owners)
     if queue.finding is None:
@@ -132,7 +132,7 @@ def _owner(queue: QueueSnapshot) -> str:
 
 
 def _should_own(queue: QueueSnapshot) -> str:
-    """Empty where it is its owner, or is not known. Two instances of one id never own a queue both by right."""
+    """The expected owners; empty if they are the owners, or not known. Two instances of one id are never both right."""
     if queue.expected is None:
         return ""
     if not queue.expected:

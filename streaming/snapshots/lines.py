@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 
 class Line(NamedTuple):
-    """``style``: rich's, such as "bold red"."""
+    """A line. ``style``: rich's, such as "bold red"."""
 
     text: str
     style: str = ""
 
 
 def paragraph(text: str, width: int, indent: str, style: str, at_most: int = 0) -> Iterator[Line]:
-    """Wrapped; with ``at_most``, no more lines than that."""
+    """Lines of wrapped text; ``at_most``: the maximum number of lines."""
     if not text:
         return
     lines = wrapped(text, width - len(indent))

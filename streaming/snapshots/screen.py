@@ -10,12 +10,12 @@ from rich.text import Text
 
 from streaming.snapshots.lines import Line
 
-WIDTH_ELSEWHERE = 120  # where there is no terminal
+WIDTH_ELSEWHERE = 120  # without a terminal
 NARROWEST = 40
 
 
 def plain_console() -> Console:
-    """No text acts as markup."""
+    """A console on which no text acts as markup."""
     return Console(highlight=False, markup=False, emoji=False)
 
 
@@ -26,7 +26,7 @@ def width_of(console: Console) -> int:
 
 
 def as_text(lines: Iterable[Line]) -> Group:
-    """What rich prints, line by line."""
+    """The output of rich, line by line."""
     return Group(*(Text(line.text, style=line.style, no_wrap=True, overflow="ignore", end="\n") for line in lines))
 
 
@@ -35,6 +35,6 @@ def json_line(value: msgspec.Struct) -> str:
 
 
 def show(lines_of: Callable[[int], Iterable[Line]]) -> None:
-    """Print once. ``lines_of`` is given the width."""
+    """Print once. ``lines_of`` receives the width."""
     console = plain_console()
     console.print(as_text(lines_of(width_of(console))), soft_wrap=True)

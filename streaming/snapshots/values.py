@@ -1,4 +1,4 @@
-"""What ``inspect`` and ``explain`` both say of a group: plain values, and keys of the ``--json`` of both."""
+"""Values of a group that ``inspect`` and ``explain`` share: plain values, and keys of the ``--json`` of both."""
 
 from msgspec import Struct
 
@@ -6,7 +6,7 @@ QueueName = tuple[str, int]  # broker name, queue id
 
 
 class QueueSnapshot(Struct, frozen=True, kw_only=True):
-    """``owners`` and ``expected`` are None where they are not known; ``()``: it is proven that nobody owns the queue.
+    """A queue. ``owners`` and ``expected``: None if not known; ``()``: it is proven that the queue is unowned.
 
     ``reason``: why it is EXCLUDED, UNKNOWN or SETTLING.
     """
@@ -26,7 +26,7 @@ class QueueSnapshot(Struct, frozen=True, kw_only=True):
 
 
 class GroupSnapshot(Struct, frozen=True, kw_only=True):
-    """A group at ``ts``. ``reason``: why nothing more than its status can be said."""
+    """A group at ``ts``. ``reason``: why only its status is known."""
 
     schema: int = 1
     cluster: str
