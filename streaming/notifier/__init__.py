@@ -1,1 +1,1 @@
-"""From facts to people: the open alerts, the pages that each sink has open, and the threads that send them."""
+"""The notifier: the open alerts from facts, the open pages of each sink, and the threads that send them."""

@@ -1,4 +1,4 @@
-"""What a notifier exposes to Prometheus, and why it does not do its work. Pure but for a lock."""
+"""The metrics of a notifier for Prometheus, and the reasons why it does not work. Pure but for a lock."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -16,9 +16,9 @@ OUTCOMES = ("delivered", "repeated", "failed", "missed")
 
 
 class NotifierStatus(NamedTuple):
-    """A notifier that delivers, at one moment. ``read_ts``: when facts were last read, 0: never.
+    """The status of a notifier that delivers. ``read_ts``: the time of the last read of facts; 0: never.
 
-    ``unsaved``: why its position cannot be written; None while it can. ``unseen``: clusters in trouble.
+    ``unsaved``: why its position cannot be written; None: it can. ``unseen``: clusters in trouble.
     """
 
     read_ts: int
@@ -30,7 +30,7 @@ class NotifierStatus(NamedTuple):
 
 
 class NotifierCounts:
-    """Counts go on while a notifier fails and starts again. ``status``: None while it does not deliver."""
+    """Counts that are kept when a notifier fails and starts again. ``status``: None while it does not deliver."""
 
     def __init__(self) -> None:
         self.status: NotifierStatus | None = None
@@ -51,7 +51,7 @@ class NotifierCounts:
         return found if status is None else [*found, *_series(status)]
 
     def troubles(self, limits: MonitorLimits, now_ms: int) -> list[str]:
-        """Why it does not do its work, as far as it can know."""
+        """The reasons why it does not work, as far as it can know them."""
         status = self.status
         if status is None:
             return ["this notifier does not deliver: another one does, or it has failed (its log says which)"]

@@ -1,4 +1,4 @@
-"""Reads new facts from the table's commits, without a JVM; from a snapshot where its log has been cut off."""
+"""A reader of new facts from the table's commits, without a JVM; from a snapshot if the log lacks commits."""
 
 import logging
 from collections.abc import Iterator
@@ -16,15 +16,15 @@ from streaming.tables.facts_log import FactsLog
 log = logging.getLogger(__name__)
 
 FACT_KINDS: tuple[type[Payload], ...] = (AlertFact, HealthFact, GroupFact)
-MAX_COMMITS = 500  # of more than these a snapshot is read sooner
-LOOK_EVERY_POLLS = 30  # polls without a commit until it is asked whether the log goes on elsewhere
-RECENT_DAYS = 1  # older facts of health and groups are not looked for: there are many, and newer ones follow
+MAX_COMMITS = 500  # reading a snapshot is faster than reading more commits than these
+LOOK_EVERY_POLLS = 30  # polls without a commit, after which the table is checked: another may have replaced it
+RECENT_DAYS = 1  # older facts of health and groups are not read: there are many, and newer ones follow
 
 
 class FactsFollower:
-    """``version``: up to which commit it has read, None for nothing; ``table_id``: of which table.
+    """A reader of new facts. ``version``: the last commit it has read, None: none; ``table_id``: of the table it reads.
 
-    ``besides``: kinds of facts that are wanted too, of commits alone.
+    ``besides``: further kinds of facts, which are read from commits only.
     """
 
     def __init__(
@@ -42,9 +42,9 @@ class FactsFollower:
         self._polls = 0
 
     def read(self) -> list[Fact]:
-        """New facts of alerts, health and groups, oldest commit first; of a snapshot only the newest of each.
+        """New facts of alerts, health and groups, oldest commit first; from a snapshot only the newest of each.
 
-        While there is no table, nothing. Raises what deltalake and pyarrow raise; then nothing counts as read.
+        Empty while there is no table. Raises the errors of deltalake and pyarrow; then nothing counts as read.
         """
         if not self._is_open:
             self._is_open = self._log.exists()
@@ -57,7 +57,7 @@ class FactsFollower:
         return facts
 
     def _check_table(self) -> list[Fact]:
-        """At the start, and now and then: the table may be replaced, or its log may no longer hold the next commit."""
+        """Check, at the start and at intervals, if another table replaced it, or its log has lost the next commit."""
         table = self._log.table()
         version, table_id = table.version(), str(table.metadata().id)
         is_same = self.table_id == table_id and self.version is not None and self.version <= version
@@ -85,7 +85,7 @@ class FactsFollower:
         return self.version is not None and self._log.has(self.version + 1)
 
     def _snapshot(self, table: DeltaTable) -> Iterator[Fact]:
-        """Skips files that cannot contain wanted facts."""
+        """The facts of a snapshot. Files that cannot contain wanted facts are skipped."""
         actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         days = [day for action in actions if (day := str(action.get("partition.date") or ""))]
         newest = max(days, default="1970-01-01")
@@ -98,11 +98,11 @@ class FactsFollower:
 
 
 def _is_of_interest(payload: Payload) -> bool:
-    """Of groups, only those whose events are refused."""
+    """False for facts of groups whose events are not refused."""
     return not isinstance(payload, GroupFact) or payload.refused_since is not None
 
 
 def _may_hold(action: dict[str, Any], kind: str) -> bool:
-    """By the smallest and largest name of a fact in the file, where the log knows them."""
+    """True if the file may contain this kind of fact, by the smallest and largest kind that the log has for it."""
     least, most = action.get("min.fact"), action.get("max.fact")
     return least is None or most is None or least <= kind <= most

@@ -27,9 +27,9 @@ from streaming.tables.storage import local_path
 def notifier_settings(
     config: Config, alerts: Alerts, environ: Mapping[str, str] | None = None, file: Path | None = None
 ) -> NotifierSettings:
-    """``file``: of the configuration, for the commands in a page.
+    """The settings of the notifier. ``file``: the configuration file, for the commands in a page.
 
-    Raises SetupError where a sink cannot be made, and for tables that a replay made.
+    Raises SetupError if a sink cannot be created, and for tables that a replay made.
     """
     maker = replayed_by(config.tables.path)
     if maker is not None:
@@ -56,7 +56,7 @@ def notifier_settings(
 
 
 def site_of(config: Config, alerts: Alerts, file: Path | None) -> Site:
-    """``file``: of the configuration, for the commands that a page names."""
+    """The facts about the installation for pages. ``file``: the configuration file, for the commands in a page."""
     pages = alerts.pages
     return Site(
         config=str(file.absolute()) if file is not None else "",
@@ -69,13 +69,13 @@ def site_of(config: Config, alerts: Alerts, file: Path | None) -> Site:
 
 
 def absolute(folder: str) -> str:
-    """A folder as it can be named from anywhere; an address of another storage as it is."""
+    """Return the folder's absolute path; an address of another storage is returned unchanged."""
     path = local_path(folder)
     return folder if path is None else str(path.absolute())
 
 
 def sink_of(section: SinkSection, environ: Mapping[str, str] | None = None) -> Sink:
-    """The sink that a section describes, with its secret, of which nothing comes back."""
+    """The sink that a section describes, with its secret, which is never shown."""
     secret = secret_at(section.secret, environ)
     secrets = {secret, *every_part(section.url), *every_part(secret, names_host=False)}
     return MaskedSink(_open_sink(section, secret), secrets)
@@ -95,7 +95,7 @@ def _open_sink(section: SinkSection, secret: str) -> Sink:
 
 
 def link_template(template: str) -> Callable[[Notice], str | None]:
-    """Makes a notice's address; of several groups or alerts none is named."""
+    """Return a function that makes a notice's address; it names the group or alert only if there is a single one."""
 
     def link(notice: Notice) -> str | None:
         group = notice.groups[0] if len(notice.groups) == 1 else ""

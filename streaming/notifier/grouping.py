@@ -1,6 +1,6 @@
-"""Which alerts share a page: those of one group and cause, or of a cluster when many groups fire at once. Pure.
+"""The grouping of alerts into pages: by group and cause, or by cluster when many groups fire at once. Pure.
 
-How many groups make a storm stands in the table ``[pages]`` of ``config/alerts``.
+The number of groups that make a storm stands in the table ``[pages]`` of ``config/alerts``.
 """
 
 from collections import defaultdict
@@ -41,7 +41,7 @@ def update_pages(pages: Iterable[Page], view: SinkView, now: int, settings: Page
 
 
 def _with_newest_facts(page: Page, view: SinkView, now: int) -> Page:
-    """An alert that ended long ago keeps its last known fact."""
+    """The page with the newest facts. An alert that ended long ago keeps its last known fact."""
     if page.trouble is not None:
         page = replace(page, trouble=view.troubles.get(subject_name(page.trouble), page.trouble))
     else:
@@ -55,7 +55,7 @@ def _join_open_pages(
 ) -> tuple[list[Page], list[OpenAlert]]:
     """Add each alert to the open page of its group and cause, else to one that names its queues, else to the storm.
 
-    People were called for these queues already: that they also stand still, say, is news of the same page.
+    People were already paged for these queues. Another finding on them, such as STALLED, belongs to the same page.
     """
     index_of: dict[tuple[str, str | None, str | None], int] = {}
     for index, page in enumerate(pages):
@@ -79,7 +79,7 @@ def _join_open_pages(
 
 
 def _page_with_its_queues(pages: list[Page], alert: OpenAlert, view: SinkView) -> int | None:
-    """The index of an open page of the alert's group that names all of its queues; None: there is none."""
+    """The index of an open page of the alert's group that names all of the alert's queues, or None."""
     if not alert.fact.queues:
         return None
     named = affected([alert])
@@ -105,7 +105,7 @@ def _new_pages(
         by_cause[alert.group, alert.fact.cause].append(alert)
     for (group, cause), alerts in sorted(by_cause.items(), key=str):
         first = min(map(_fired, alerts))
-        if now - first[0] >= settings.wait_ms or first[0] > now:  # a clock that is ahead may stay so
+        if now - first[0] >= settings.wait_ms or first[0] > now:  # a clock that is ahead may stay ahead
             key = _key("page", cluster, group, cause, *first)
             yield Page(
                 key=key, cluster=cluster, group=group, cause=cause, alerts=tuple(alerts), opened_ts=now, joined_ts=now
@@ -117,6 +117,6 @@ def _fired(alert: OpenAlert) -> tuple[int, str]:
 
 
 def _key(*parts: object) -> str:
-    """The same facts give the same key, so that two notifiers open one incident."""
+    """The key of a page. Equal facts give equal keys, so that two notifiers open one incident."""
     text = "\n".join("" if part is None else str(part) for part in parts)
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

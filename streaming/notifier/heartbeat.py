@@ -1,6 +1,6 @@
-"""Calls the URL of a dead-man switch while all is well: the service behind it alarms when the calls stop.
+"""A caller of a dead-man switch's URL while all is well: the service behind it alarms when the calls stop.
 
-How often stands in the table ``[heartbeat]`` of ``config/alerts``.
+The interval stands in the table ``[heartbeat]`` of ``config/alerts``.
 """
 
 import logging
@@ -19,14 +19,14 @@ TIMEOUT_S = 10.0
 
 
 class Heartbeat:
-    """GET ``url`` every ``every_s`` seconds; its path may be a secret and is never shown."""
+    """A GET of ``url`` every ``every_s`` seconds; its path may be a secret and is never shown."""
 
     def __init__(self, url: str, every_s: float) -> None:
         self._url = url
         self._every_s = every_s
 
     def run(self, is_well: Callable[[], bool], stop: Event) -> None:
-        """Until ``stop``. The first comes after one interval."""
+        """Call the URL until ``stop``. The first call comes after one interval."""
         while not stop.wait(self._every_s):
             if is_well():
                 self._beat()

@@ -1,7 +1,7 @@
-"""Whether evenkeel itself sees each cluster: blind (no facts or rounds come) or late (the rounds are old).
+"""The troubles of evenkeel itself for each cluster: blind (no facts or rounds come) or late (the rounds are old).
 
-Or contradicted: rounds of two producers say what cannot both be true. The cluster is seen by those of one of them.
-How old is blind and how old is late stands in the table ``[monitor]`` of ``config/alerts``; the other limits are here.
+Or contradicted: rounds of two producers cannot both be true. The rounds of one of them still show the cluster.
+The ages that are blind and late stand in the table ``[monitor]`` of ``config/alerts``; the other limits are here.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -15,26 +15,28 @@ from streaming.notices import MonitorTrouble, TroubleEvidence
 from streaming.notifier.open_alerts import RefusedGroup
 
 GROUP_BLIND_MS = 120_000
-CONTRADICTED_MS = 45_000  # so long rounds must contradict one another: what is sent late may do so for a moment
-KAFKA_ASKED_MS = 20_000  # the job asks it every 5 s, and gives it 10 s to answer
-LONG_BATCH_MS = 10_000  # batches take a second or two where the job keeps up
-STARTING_MS = 90_000  # Spark starts and makes its first batch: until then no trouble is reported
+CONTRADICTED_MS = (
+    45_000  # the least duration of a contradiction: rounds that are sent late may contradict others for a moment
+)
+KAFKA_ASKED_MS = 20_000  # the job asks Kafka every 5 s, and waits 10 s for the answer
+LONG_BATCH_MS = 10_000  # batches take a second or two if the job keeps up
+STARTING_MS = 90_000  # the time for Spark's start and first batch, in which no trouble is reported
 
 
 class MonitorLimits(NamedTuple):
-    """How old the newest health fact, and the newest round, may be."""
+    """The greatest ages of the newest health fact and of the newest round."""
 
     blind_ms: int
     late_ms: int
 
 
 def monitor_limits(monitor: Monitor) -> MonitorLimits:
-    """What the alert rules say."""
+    """The limits from the alert rules."""
     return MonitorLimits(round(monitor.blind_seconds * 1000), round(monitor.late_seconds * 1000))
 
 
 def watched_clusters(configured: Iterable[str], health: Mapping[str, ClusterHealth], now: int) -> list[str]:
-    """Clusters whose health facts must come: those configured, and those of which a round came within a week.
+    """Clusters whose health facts must come: configured ones, and those with a round within the last week.
 
     A job that knows no cluster yet reports the cluster "".
     """
@@ -43,7 +45,7 @@ def watched_clusters(configured: Iterable[str], health: Mapping[str, ClusterHeal
 
 
 class FactsRead(NamedTuple):
-    """Whether the notifier can read the facts: when it last could, and why it cannot now; None: it can."""
+    """The notifier's last successful read of facts, and why it cannot read them now; None: it can."""
 
     ts: int
     error: str | None = None
@@ -52,10 +54,10 @@ class FactsRead(NamedTuple):
 def cluster_trouble(
     cluster: str, known: Mapping[str, ClusterHealth], now: int, limits: MonitorLimits, read: FactsRead | None = None
 ) -> MonitorTrouble | None:
-    """Blind: no health fact, or none that counts a round. Late: rounds come, but old ones. Else: rounds contradict.
+    """The trouble of a cluster. Blind: no health fact, or none with a round. Late: old rounds. Else: they contradict.
 
-    What is wrong is said as far as the evidence tells it apart: whether the job writes, whether it is behind what Kafka
-    holds, whether Kafka answers it, and whether anything new comes there.
+    The reason is as precise as the evidence: whether the job writes, whether it has read all records in Kafka, whether
+    Kafka answers it, and whether new records come there.
     """
     health = known.get(cluster) or _of_the_job(known)
     evidence = _evidence(health)
@@ -87,7 +89,7 @@ def _contradicted(cluster: str, health: ClusterHealth, now: int) -> MonitorTroub
 
 
 def _of_the_job(known: Mapping[str, ClusterHealth]) -> ClusterHealth | None:
-    """Of a cluster of which no round has come: what the newest health fact of any says of the job and Kafka."""
+    """The health for a cluster without rounds: what the newest health fact of any cluster reports of job and Kafka."""
     newest = max(known.values(), key=lambda health: health.health_ts, default=None)
     return None if newest is None else replace(newest, rounds_ts=None, newest_round_ts=None)
 
@@ -123,10 +125,10 @@ def _why_silent(health: ClusterHealth | None) -> str:
 
 
 def _why_no_rounds(seen: TroubleEvidence, limits: MonitorLimits) -> str:
-    """The job writes. Has it not read the rounds, are there none in Kafka, or does Kafka not say?
+    """The reason why no rounds come while the job writes: it has not read them, Kafka has none, or Kafka is silent.
 
-    Where the job's machine has no time, Kafka's answer comes too late as well. So a Kafka that does not answer is named
-    alone only if no batch took long while it did.
+    If the job's machine is overloaded, Kafka's answer comes too late as well. So Kafka alone is named as the reason
+    only if no batch was slow before Kafka stopped answering.
     """
     heard_ts = seen.heard_ts or 0
     if seen.kafka_error is not None or (seen.kafka_ts is not None and heard_ts - seen.kafka_ts > KAFKA_ASKED_MS):
@@ -139,7 +141,7 @@ def _why_no_rounds(seen: TroubleEvidence, limits: MonitorLimits) -> str:
 
 
 def _was_slow_by_itself(seen: TroubleEvidence) -> bool:
-    """Whether the last batch had taken long by the time of Kafka's last answer. A later one may have waited for it."""
+    """True if the last batch was already slow at Kafka's last answer. A batch after that may have waited for Kafka."""
     ended_ts, answered_ts = seen.batch_ended_ts or 0, seen.kafka_ts or 0
     return min(ended_ts, answered_ts) - (ended_ts - (seen.batch_ms or 0)) >= LONG_BATCH_MS
 
@@ -150,7 +152,7 @@ def _is_slow(seen: TroubleEvidence) -> bool:
 
 
 def _keeps_up(seen: TroubleEvidence) -> bool:
-    """Whether all that Kafka holds is read, but for what has come since a short batch that has just ended."""
+    """True if all records in Kafka are read, apart from those since a short batch that has just ended."""
     has_just_read = (seen.heard_ts or 0) - (seen.batch_ended_ts or 0) < LONG_BATCH_MS
     return seen.unread == 0 or (seen.unread is not None and has_just_read and not _is_slow(seen))
 
@@ -158,7 +160,7 @@ def _keeps_up(seen: TroubleEvidence) -> bool:
 def group_troubles(
     refused: Iterable[RefusedGroup], unseen: Container[str], reported: Container[tuple[str, str]], now: int
 ) -> Iterator[MonitorTrouble]:
-    """Groups whose events are refused for longer than one or two faulty records explain, in clusters that are seen.
+    """Troubles of groups whose events are refused for longer than one or two faulty records explain, in seen clusters.
 
     ``reported``: (cluster, group) of the troubles that are open. They stay open while their cluster is not seen.
     """
@@ -177,5 +179,5 @@ def group_troubles(
 
 
 def may_be_reported(trouble: MonitorTrouble, started_ts: int, now: int) -> bool:
-    """No cluster is reported as blind before the job has had time to start."""
+    """True if the trouble may be reported: no cluster is reported as blind before the job has had time to start."""
     return trouble.kind != "monitor_blind" or now - started_ts >= STARTING_MS

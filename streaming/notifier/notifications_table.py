@@ -1,7 +1,7 @@
-"""The table ``notifications``: what became of each page at each sink. Written in a thread of its own.
+"""The table ``notifications``: the outcome of each page at each sink. A thread of its own writes it.
 
-Rows are collected in a file for some seconds, and appended in one commit that carries the file's name. So a notifier
-that is killed loses no row, and the next one appends none twice.
+Rows are collected in a file for some seconds, then appended in one commit with the file's name. So a killed notifier
+loses no row, and the next one appends none twice.
 """
 
 import logging
@@ -30,12 +30,12 @@ log = logging.getLogger(__name__)
 GATHER_S = 2.0
 MAX_WAITING_ROWS = 10_000
 BATCH = "evenkeel.batch"  # in a commit's info
-COMMITS_READ = 50  # maintenance may have committed since
+COMMITS_READ = 50  # maintenance may have committed after it
 _SCHEMA = without_comments(arrow_schema(NOTIFICATIONS))
 
 
 class Delivery(NamedTuple):
-    """What became of a notice. ``outcome``: delivered, failed or missed; ``ts``: epoch ms."""
+    """The result of sending a notice. ``outcome``: delivered, failed or missed; ``ts``: epoch ms."""
 
     sink: str
     outcome: str
@@ -46,7 +46,7 @@ class Delivery(NamedTuple):
 
 
 class _Batch:
-    """Rows of one commit, in memory and, where the disk takes them, in a file."""
+    """The rows of one commit, in memory and, if the disk can be written, in a file."""
 
     def __init__(self, path: Path, rows: Iterable[NotificationRow] = ()) -> None:
         self.path = path
@@ -66,13 +66,13 @@ class _Batch:
 
 
 class NotificationsTable:
-    """Rows are collected for some seconds and appended in one commit. ``folder``: of the files of waiting rows."""
+    """A writer that collects rows for some seconds and appends them in one commit. ``folder``: has the waiting rows."""
 
     def __init__(self, tables: str, folder: Path) -> None:
         self._path = delta_uri(f"{tables}/{NOTIFICATIONS.name}")
         self._folder = folder
         self._lock = Lock()
-        self._left = [_Batch(path, _rows(path)) for path in _files(folder)]  # by one that was killed
+        self._left = [_Batch(path, _rows(path)) for path in _files(folder)]  # from a notifier that was killed
         self._waiting: list[_Batch] = []
         self._batch = self._new_batch()
 
@@ -80,17 +80,17 @@ class NotificationsTable:
         return _Batch(self._folder / f"{uuid4().hex}.jsonl")
 
     def add(self, delivery: Delivery) -> None:
-        """Returns at once."""
+        """Add a row. Returns at once."""
         with self._lock:
             self._batch.add(_row(delivery))
 
     def run(self, stop: Event) -> None:
-        """Until ``stop``; rows added after that need a last ``write``."""
+        """Write rows until ``stop``; rows added after that need a last ``write``."""
         while not stop.wait(GATHER_S):
             self.write()
 
     def write(self) -> None:
-        """Rows that cannot be written wait for the next call. Above a limit the oldest ones are dropped."""
+        """Write the rows. Those that cannot be written wait for the next call; above a limit the oldest are dropped."""
         with self._lock:
             if self._batch.rows:
                 self._waiting.append(self._batch)
@@ -106,7 +106,7 @@ class NotificationsTable:
             log.warning("%d rows of %s wait: %s", waiting, NOTIFICATIONS.name, str(error).split("\n", 1)[0])
 
     def _queue_left_batches(self) -> None:
-        """Rows that an earlier process left behind, unless it had committed them and not yet deleted their file."""
+        """Queue rows of an earlier process, unless it had committed them and not yet deleted their file."""
         if not self._left:
             return
         committed: set[str] = set()
@@ -121,7 +121,7 @@ class NotificationsTable:
         self._left = []
 
     def _append(self, batch: _Batch) -> None:
-        """The table is brought up to date first: an older evenkeel may have made it, also while this one runs."""
+        """Append rows. The table's columns are updated first: an older evenkeel may have created it at any time."""
         create_table(self._path, NOTIFICATIONS)
         write_deltalake(
             self._path,
@@ -146,7 +146,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _rows(path: Path) -> list[NotificationRow]:
-    """Those that are whole: the last one may have been cut off."""
+    """The complete rows of a file: the last one may be cut off."""
     rows: list[NotificationRow] = []
     try:
         lines = private_files.read(path).splitlines()
@@ -164,7 +164,7 @@ def _rows(path: Path) -> list[NotificationRow]:
 
 
 def _with_new_names(row: dict[str, Any]) -> dict[str, Any]:
-    """In files of an older evenkeel a field may have another name."""
+    """The row with today's names: in files of an older evenkeel a field may have another name."""
     older = {column.older: column.name for column in NOTIFICATIONS.columns if column.older in row}
     return {older.get(name, name): value for name, value in row.items()}
 

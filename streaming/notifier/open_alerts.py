@@ -1,4 +1,4 @@
-"""The alerts that fire, those that ended lately, and the newest health of each cluster, all from facts."""
+"""The firing alerts, those that ended recently, and the newest health of each cluster, all from facts."""
 
 from collections.abc import Iterable
 
@@ -11,12 +11,12 @@ from schemas.records import group_key
 from streaming.newest_facts import ClusterHealth, health_after, is_newer, open_alert
 from streaming.notices import MonitorTrouble, OpenAlert
 
-KEEP_REFUSED_MS = 7 * 86_400_000  # no fact says so when a group is gone
-KEEP_ENDED_MS = 86_400_000  # a sink that was away can still be told how an incident ended
+KEEP_REFUSED_MS = 7 * 86_400_000  # no fact reports that a group is gone
+KEEP_ENDED_MS = 86_400_000  # a sink that was unavailable still gets the end of an incident
 
 
 class RefusedGroup(Struct, frozen=True):
-    """A group whose events are refused: ``seq`` of the fact that said so, and since when (Kafka's time, epoch ms).
+    """A group whose events are refused. ``seq``: of the fact that reports it; ``since_ts``: Kafka's time, epoch ms.
 
     ``reason`` and ``reason_details`` are those of the fact.
     """
@@ -30,9 +30,9 @@ class RefusedGroup(Struct, frozen=True):
 
 
 class OpenAlerts(Struct):
-    """Of a fingerprint the larger ``seq`` counts, so a fact that is read twice changes nothing.
+    """The open alerts. For a fingerprint the larger ``seq`` counts, so a fact that is read twice changes nothing.
 
-    ``troubles``: what is wrong with evenkeel itself (monitor_health), as it was first found.
+    ``troubles``: those of evenkeel itself (monitor_health), as they were first found.
     """
 
     alerts: dict[str, OpenAlert] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class OpenAlerts(Struct):
     refused: dict[str, RefusedGroup] = field(default_factory=dict)
 
     def take(self, facts: Iterable[Fact]) -> None:
-        """Facts committed together, in any order."""
+        """Take facts that were committed together, in any order."""
         for fact in sorted(facts, key=lambda fact: (fact.ts, fact.cluster, fact.group, fact.seq)):
             if isinstance(fact.payload, AlertFact):
                 self._take_alert(fact, fact.payload)
@@ -52,19 +52,19 @@ class OpenAlerts(Struct):
                 self._take_group(fact, fact.payload)
 
     def clear(self) -> None:
-        """For the start of another facts table: nothing of the earlier one counts."""
+        """Forget all facts, because another facts table begins."""
         self.alerts.clear()
         self.health.clear()
         self.refused.clear()
 
     def forget(self, now: int) -> None:
-        """Drop what ended long ago."""
+        """Drop alerts that ended long ago, and old entries of groups."""
         self.refused = {key: one for key, one in self.refused.items() if now - one.since_ts < KEEP_REFUSED_MS}
         self.ended = {name: alert for name, alert in self.ended.items() if now - alert.ts < KEEP_ENDED_MS}
         self.health = {name: _not_ahead(known, now) for name, known in self.health.items()}
 
     def copy(self) -> "OpenAlerts":
-        """As it is now; facts taken later do not show in it."""
+        """A copy as of now; facts taken later do not change it."""
         return OpenAlerts(dict(self.alerts), dict(self.ended), dict(self.health), self.troubles, dict(self.refused))
 
     def _take_alert(self, fact: Fact, payload: AlertFact) -> None:
@@ -91,7 +91,7 @@ class OpenAlerts(Struct):
 
 
 def _not_ahead(known: ClusterHealth, now: int) -> ClusterHealth:
-    """A round ahead of the notifier's clock counts as of now. An earlier evenkeel may have stored one."""
+    """The health without rounds in the future, as an older evenkeel may have stored: such a round counts as of now."""
     if known.newest_round_ts is None or known.newest_round_ts <= now:
         return known
     return replace(known, newest_round_ts=now)

@@ -1,12 +1,12 @@
-"""The pages that one sink has open, and which notices are due to be sent now. Pure.
+"""The open pages of one sink, and the notices that are due now. Pure.
 
-A page is compared with the alerts that fire now, not with their changes. So it does not matter how facts were cut into
-polls, or how long the notifier was away. A page keeps its key and its alerts from its start until its end was sent.
+A page is compared with the alerts that fire now, not with their changes. So it does not matter which poll read a fact,
+or how long the notifier was down. A page keeps its key and its alerts from its start until its end was sent.
 
-It is sent again for what nobody was told of yet: it is worse than ever before, or it affects a topic that no notice of
-it has named or half as many queues again, or it has had another cause for a while. What was told once is not told again
-because it comes back, a finding besides on the same queues is none, and queues that leave, evidence and numbers only
-show when it is sent for another reason.
+It is sent again for news that no notice of it had: a higher severity than ever before, a topic that was not named, half
+as many queues again, or another cause that lasts. These are no news: something that was sent before and comes back, and
+another finding on the same queues. Queues that leave, evidence and numbers are only updated when it is sent for another
+reason.
 
 The defaults of ``PageSettings`` stand in the table ``[pages]`` of ``config/alerts``.
 """
@@ -23,13 +23,13 @@ from streaming.config.alerts import Pages
 from streaming.notices import MonitorTrouble, Notice, OpenAlert
 from streaming.notices.affected import queue_keys
 
-NEWS_SHARE = 0.5  # of the queues that were named: so many more are told
-MOST_DOUBLINGS = 6  # of the time between two notices of one page: an hour, where it begins with a minute
+NEWS_SHARE = 0.5  # share of the named queues: so many new queues are news
+MOST_DOUBLINGS = 6  # of the time between two notices of one page: an hour, if it begins with a minute
 _RANK = {severity.value: rank for rank, severity in enumerate(Severity)}  # critical first
 
 
 class SendReason(Word):
-    """Why a notice is sent now."""
+    """The reason why a notice is sent now."""
 
     STARTED = "started"
     CHANGED = "changed"
@@ -38,11 +38,11 @@ class SendReason(Word):
 
 
 class PageSettings(NamedTuple):
-    """``wait_ms`` after an alert fires, its page waits for others of the same group and cause.
+    """The settings of pages. A page waits ``wait_ms`` after an alert fires for others of the same group and cause.
 
     More than ``storm_groups`` groups of one cluster within ``storm_ms`` share one page. A page that has changed is sent
-    again after ``update_ms`` at the earliest, then after twice that, and so on; another cause must have held for
-    ``update_ms``. A page that gets worse is sent at once. All are sent again every ``resend_ms``, if that is given.
+    again after ``update_ms`` at the earliest, then after twice that, and so on; another cause must last ``update_ms``.
+    A page that gets worse is sent at once. All are sent again every ``resend_ms``, if that is given.
     """
 
     wait_ms: int
@@ -53,7 +53,7 @@ class PageSettings(NamedTuple):
 
 
 def page_settings(pages: Pages) -> PageSettings:
-    """What the alert rules say."""
+    """The settings from the alert rules."""
     return PageSettings(
         wait_ms=round(pages.wait_seconds * 1000),
         storm_groups=pages.storm_groups,
@@ -63,10 +63,10 @@ def page_settings(pages: Pages) -> PageSettings:
 
 
 class LastSent(Struct, frozen=True):
-    """What a sink was sent of a page, and when last. ``trouble``: the kind of evenkeel's own trouble, if it is one.
+    """The content of a page that a sink has accepted. ``at``: the last time. ``trouble``: evenkeel's own, or empty.
 
-    ``severity``: the worst that it was sent; ``affected`` and ``causes``: all that it was told of; ``updates``: how
-    often it was sent again because of a change. None: written by an older evenkeel, which did not keep it.
+    ``severity``: the worst that was sent; ``affected`` and ``causes``: all that were sent; ``updates``: how often it
+    was sent again because of a change. None: written by an older evenkeel, which did not store it.
     """
 
     at: int
@@ -79,10 +79,10 @@ class LastSent(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """``group`` is None for a storm and for evenkeel's own trouble; ``joined_ts``: when the last alert joined it.
+    """A page. ``group``: None for a storm and for evenkeel's own trouble; ``joined_ts``: when the last alert joined it.
 
-    ``tried``: it may have reached the sink, so its end is sent in any case. ``causes_since``: since when its alerts, or
-    the trouble, have had each of the causes that they have now.
+    ``tried``: it may have reached the sink, so its end is sent in any case. ``causes_since``: for each present cause of
+    its alerts, or of the trouble, the time since when they have it.
     """
 
     key: str
@@ -99,10 +99,10 @@ class Page(Struct, frozen=True, kw_only=True):
 
 
 class SinkView(NamedTuple):
-    """What a sink's pages are compared with, by the subjects' names.
+    """The alerts and troubles that a sink's pages are compared with, by subject name.
 
-    ``wanted``: subjects that may start a page now, or join one. ``unseen``: clusters whose alerts may be out of date:
-    nothing is sent of them.
+    ``wanted``: subjects that may start a page now, or join one. ``unseen``: clusters whose alerts may be out of date;
+    nothing about them is sent.
     """
 
     firing: Mapping[str, OpenAlert]
@@ -113,7 +113,7 @@ class SinkView(NamedTuple):
 
 
 class DueNotice(NamedTuple):
-    """``page``: as saved while the notice is sent; ``after``: as saved once the sink has accepted it."""
+    """A notice to send. ``page``: as saved during sending; ``after``: as saved once the sink has accepted it."""
 
     why: SendReason
     notice: Notice
@@ -122,7 +122,7 @@ class DueNotice(NamedTuple):
 
 
 def subject_name(subject: OpenAlert | MonitorTrouble) -> str:
-    """Names one life of an alert, or one trouble: an alert that fires again has another name, and another page."""
+    """The name of one firing of an alert, or of a trouble. An alert that fires again has another name and page."""
     if isinstance(subject, MonitorTrouble):
         whose = f"{subject.cluster}/{subject.group}" if subject.group else subject.cluster
         kind, since_ts = subject.began
@@ -131,7 +131,7 @@ def subject_name(subject: OpenAlert | MonitorTrouble) -> str:
 
 
 def subjects(page: Page) -> tuple[str, ...]:
-    """What the page is about."""
+    """The names of the page's alerts, or of its trouble."""
     return tuple(map(subject_name, page.alerts if page.trouble is None else (page.trouble,)))
 
 
@@ -142,7 +142,7 @@ def ongoing_subjects(page: Page, view: SinkView) -> tuple[str, ...]:
 
 
 def due_notices(pages: Iterable[Page], view: SinkView, now: int, settings: PageSettings) -> list[DueNotice]:
-    """What is to be sent now, the worst first."""
+    """The notices to send now, the worst first."""
     found = []
     for page in pages:
         why = _why(page, view, now, settings)
@@ -155,7 +155,7 @@ def due_notices(pages: Iterable[Page], view: SinkView, now: int, settings: PageS
 
 
 def _sent(page: Page, view: SinkView, notice: Notice, why: SendReason, now: int) -> LastSent:
-    """What the sink knows of the page once it has taken the notice."""
+    """The ``LastSent`` of the page once the sink has accepted the notice."""
     before = page.sent or LastSent(now, (), notice.severity)
     return LastSent(
         at=now,
@@ -169,7 +169,7 @@ def _sent(page: Page, view: SinkView, notice: Notice, why: SendReason, now: int)
 
 
 def affected(alerts: Iterable[OpenAlert]) -> frozenset[str]:
-    """What alerts are about: each queue, and of an alert that names none its kind."""
+    """The queues of alerts; for an alert without queues its kind."""
     return frozenset(name for alert in alerts for name in _affected(alert))
 
 
@@ -180,14 +180,14 @@ def _affected(alert: OpenAlert) -> Iterable[str]:
 
 
 def causes_of(it: Notice | Page) -> frozenset[str]:
-    """Why the alerts fire, or why evenkeel does not see."""
+    """The causes of the alerts, or the reason of the trouble."""
     if it.trouble is not None:
         return frozenset({it.trouble.why} - {""})
     return frozenset(alert.fact.cause for alert in it.alerts if alert.fact.cause)
 
 
 def ended_unsent(page: Page, view: SinkView) -> bool:
-    """Whether it is over, and nothing of it can have reached the sink."""
+    """True if the page is over, and cannot have reached the sink."""
     return not page.tried and not ongoing_subjects(page, view)
 
 
@@ -243,9 +243,9 @@ def _why(page: Page, view: SinkView, now: int, settings: PageSettings) -> SendRe
 def _tells_more(
     page: Page, sent: LastSent, view: SinkView, wanted: Iterable[str], now: int, settings: PageSettings
 ) -> bool:
-    """Whether what is wanted names something that no notice of the page has named."""
+    """True if a wanted subject has a topic, finding, queues or a cause that no notice of the page has named."""
     alerts = [view.firing[name] for name in wanted if name in view.firing]
-    if sent.affected is None or sent.causes is None:  # of an older evenkeel: what it told is not known any more
+    if sent.affected is None or sent.causes is None:  # saved by an older evenkeel, which did not store them
         return bool({subject_name(alert) for alert in alerts} - set(sent.subjects))
     present = {page.trouble.why} if page.trouble is not None and wanted else {alert.fact.cause for alert in alerts}
     held = {cause for cause, since in page.causes_since.items() if now - since >= settings.update_ms}
@@ -253,9 +253,9 @@ def _tells_more(
 
 
 def _affects_more(now: frozenset[str], told: frozenset[str]) -> bool:
-    """Whether a topic or a finding is affected that was not named, or at least half as many queues again.
+    """True if a topic or finding is affected that was not named, or at least half as many queues again.
 
-    Queues of a large group are found one by one when a broker is back: a few more ask for nothing else to be done.
+    Queues of a large group are found one by one when a broker is back: a few more need no other action.
     """
     new = now - told
     is_elsewhere = not {_topic_of(name) for name in new} <= {_topic_of(name) for name in told}
@@ -263,18 +263,18 @@ def _affects_more(now: frozenset[str], told: frozenset[str]) -> bool:
 
 
 def _topic_of(name: str) -> str:
-    """Cluster, group and topic of a queue; of an alert that names none its whole name."""
+    """Cluster, group and topic of a queue; for an alert without queues its whole name."""
     parts = name.split("\n")
     return "\n".join(parts[:3]) if len(parts) > 4 else name
 
 
 def _explain_more(causes: Collection[str], told: Collection[str]) -> set[str]:
-    """Causes that no notice has named. That a cause is no longer seen tells nothing."""
+    """The causes that no notice has named. UNEXPLAINED is not news after another cause was named."""
     return {cause for cause in causes if cause not in told and not (told and cause == Cause.UNEXPLAINED)}
 
 
 def trouble_changed(trouble: MonitorTrouble, sent: LastSent, now: int, settings: PageSettings) -> bool:
-    """A job that becomes blind is reported at once; one that was blind and is only late can wait."""
+    """True if a change of the trouble's kind is to be sent: to blind at once, to late after ``update_ms``."""
     if not sent.trouble or trouble.kind == sent.trouble:
         return False
     return trouble.kind == "monitor_blind" or now - sent.at >= settings.update_ms

@@ -1,4 +1,4 @@
-"""How often and at which intervals a notice is sent to a sink until the sink accepts it."""
+"""The retries of a notice: how often and at which intervals it is sent until the sink accepts it."""
 
 import logging
 from collections.abc import Callable
@@ -22,10 +22,10 @@ log = logging.getLogger(__name__)
 
 
 class RetryPolicy(NamedTuple):
-    """Seconds. ``attempts`` in a row: ``first_s`` after the first one, then longer, up to ``longest_s``.
+    """A policy of retries, in seconds. ``attempts`` in a row: ``first_s`` apart, then longer, up to ``longest_s``.
 
-    Then the sink is not tried for ``pause_s``, or for as long as it asks, up to ``longest_asked_s``. A page that the
-    sink refuses is sent again after ``refused_s``.
+    Then the sink is not tried for ``pause_s``, or for the time that it asks for, up to ``longest_asked_s``. A page that
+    the sink refuses is sent again after ``refused_s``.
     """
 
     attempts: int = 5
@@ -37,7 +37,7 @@ class RetryPolicy(NamedTuple):
 
 
 def send_with_retries(send: Callable[[], object], retry: RetryPolicy, stop: Event) -> None:
-    """Raises the last attempt's DeliveryError. ``may_have_arrived`` is set if any of the attempts may have arrived."""
+    """Send with retries. Raises the last DeliveryError, with ``may_have_arrived`` if any attempt may have arrived."""
     grows = wait_exponential(retry.first_s, retry.longest_s) + wait_random(0, retry.first_s)
     may_have_arrived = False
 

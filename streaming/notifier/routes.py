@@ -1,4 +1,4 @@
-"""Which sinks an alert is sent to: those of the first route that matches."""
+"""The sinks to which an alert is sent: those of the first route that matches."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -7,11 +7,11 @@ from typing import NamedTuple
 from schemas.facts import Severity
 from streaming.notices import MonitorTrouble, OpenAlert
 
-PAGED = frozenset({Severity.CRITICAL.value, Severity.WARNING.value})  # info pages nobody
+PAGED = frozenset({Severity.CRITICAL.value, Severity.WARNING.value})  # info sends no page
 
 
 class Route(NamedTuple):
-    """Shell patterns; ``severities`` are those it is for."""
+    """A route: shell patterns, and the ``severities`` it matches."""
 
     sinks: tuple[str, ...]
     cluster: str = "*"
@@ -20,7 +20,7 @@ class Route(NamedTuple):
 
 
 def sinks_for(subject: OpenAlert | MonitorTrouble, routes: Sequence[Route]) -> tuple[str, ...]:
-    """A trouble of the monitor's own is critical; one of a whole cluster passes routes for certain groups by."""
+    """The sinks for a subject. A trouble is critical; routes for certain groups do not match one of a whole cluster."""
     if isinstance(subject, MonitorTrouble):
         group, severity = subject.group, Severity.CRITICAL.value
     else:

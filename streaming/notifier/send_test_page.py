@@ -1,4 +1,4 @@
-"""Sends a test page to every destination, and says what each answered."""
+"""A test page to every destination, and the answer of each."""
 
 import socket
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from streaming.notices import MonitorTrouble, Notice, write
 from streaming.notifier.threads import Destination, NotifierSettings
 from streaming.sinks import Message
 
-CLUSTER = "evenkeel"  # routes for clusters are not asked: every destination is tried
+CLUSTER = "evenkeel"  # routes for clusters do not matter: every destination is tried
 
 
 class TestResult(NamedTuple):
-    """``is_routed``: whether any route names the destination; else no page ever goes there."""
+    """The result for a destination. ``is_routed``: a route names it; else no page is ever sent there."""
 
     name: str
     is_accepted: bool
@@ -26,7 +26,7 @@ class TestResult(NamedTuple):
 
 
 def test_destinations(plan: NotifierSettings) -> Iterator[TestResult]:
-    """Each destination once, without retries: a page that fires, and its end under the same key."""
+    """Test each destination once, without retries: send a firing page, and its end with the same key."""
     routed = {name for route in plan.routes for name in route.sinks}
     for one in plan.destinations:
         is_accepted, answer = _try(plan, one)
@@ -43,7 +43,7 @@ def _try(plan: NotifierSettings, one: Destination) -> tuple[bool, str]:
             answer.append(one.sink.send(Message(notice, text, None, now)) or "taken")
         except DeliveryError as error:
             return False, f"{'its end: ' if answer else ''}{error}"
-        except Exception as error:  # of a library that does not know our errors
+        except Exception as error:  # an error of a library, not one of our own
             return False, f"{type(error).__name__}: {error}"
     return True, answer[0]
 

@@ -1,4 +1,4 @@
-"""Silences as files: one for each, in a folder that the notifier reads in every round."""
+"""Silences as files, one file for each, in a folder that the notifier reads in every round."""
 
 import logging
 import os
@@ -18,11 +18,11 @@ log = logging.getLogger(__name__)
 
 FOLDER = "silences"
 GROUP, GROUP_OF_FILES = 0o070, 0o060
-KEEP_MS = 30 * 86_400_000  # to see who silenced what
+KEEP_MS = 30 * 86_400_000  # ended silences are kept to show who silenced what
 
 
 class SilenceFiles:
-    """A file that cannot be read is logged once, and silences nothing."""
+    """The folder of silences. A file that cannot be read is logged once, and silences nothing."""
 
     def __init__(self, state: Path) -> None:
         self._folder = state / FOLDER
@@ -30,7 +30,7 @@ class SilenceFiles:
         self.failure: str | None = None
 
     def all(self) -> list[Silence]:
-        """Also those that are over, oldest first. ``failure`` then says why the folder as a whole cannot be read."""
+        """All silences, also ended ones, oldest first. ``failure`` is set if the folder as a whole cannot be read."""
         known, failure = {}, None
         try:
             for path in private_files.listed(self._folder, ".json"):
@@ -49,7 +49,9 @@ class SilenceFiles:
         return sorted((one for _, one in known.values() if one is not None), key=lambda one: (one.from_ts, one.id))
 
     def add(self, silence: Silence) -> None:
-        """Raises SetupError, and keeps nothing, where it cannot be written or the folder's owner could not read it."""
+        """Add a silence, or raise SetupError and add none: it cannot be written, or the folder's owner cannot
+        read it.
+        """
         try:
             self._add(silence)
         except OSError as error:
@@ -59,7 +61,7 @@ class SilenceFiles:
             ) from error
 
     def _add(self, silence: Silence) -> None:
-        """A folder that its owner has opened to a group has silences that this group may read and write."""
+        """Write the file. If the folder's owner has opened it to a group, the group may read and write the file."""
         state = self._folder.parent
         private_files.make_folder(state)
         shared = state.stat().st_mode & GROUP
@@ -75,14 +77,14 @@ class SilenceFiles:
                 )
 
     def end(self, name: str, now: int) -> Silence | None:
-        """End it now; None if there is no such silence, or it is over."""
+        """End the silence now; None if there is no such silence, or it has ended."""
         found = next((one for one in self.all() if one.id == name and one.until_ts > now), None)
         if found is not None:
             self.add(replace(found, until_ts=now))
         return found
 
     def delete_old(self, now: int) -> None:
-        """Delete what ended long ago. A file that cannot be deleted stays: it silences nothing any more."""
+        """Delete silences that ended long ago. A file that cannot be deleted stays, but silences nothing."""
         for one in self.all():
             if now - one.until_ts > KEEP_MS:
                 with suppress(OSError):
@@ -90,7 +92,7 @@ class SilenceFiles:
 
 
 def _is_there(folder: Path) -> bool:
-    """Whether somebody may have silenced something."""
+    """False if the folder does not exist; else there may be silences."""
     try:
         folder.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -101,7 +103,7 @@ def _is_there(folder: Path) -> bool:
 
 
 def _is_shared(made: Path, state: Path) -> bool:
-    """Whether the owner of ``state`` can read it; root gives it to them."""
+    """True if the owner of ``state`` can read it; root makes them its owner."""
     owner = state.stat()
     if os.geteuid() == 0:
         os.chown(made, owner.st_uid, owner.st_gid)
@@ -114,7 +116,7 @@ def new_id() -> str:
 
 
 def _read(path: Path) -> Silence | None:
-    """It is named by its file, whatever the file says."""
+    """Read a silence. Its name is that of the file, also if the content has another."""
     try:
         return replace(msgspec.json.decode(private_files.read(path), type=Silence), id=path.stem)
     except (msgspec.DecodeError, OSError) as error:

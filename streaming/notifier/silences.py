@@ -1,4 +1,4 @@
-"""Silences: which alerts are not sent for a while. They never change an alert."""
+"""Silences: alerts that are not sent for some time. A silence never changes an alert."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -9,7 +9,7 @@ from streaming.notices import MonitorTrouble, OpenAlert
 
 
 class Silence(Struct, frozen=True, kw_only=True):
-    """Shell patterns that must all match, from when until when (epoch ms, the end excluded), who said so and why."""
+    """A silence: shell patterns that must all match, start and end (epoch ms, end excluded), its author and reason."""
 
     id: str
     cluster: str = "*"
@@ -25,7 +25,9 @@ class Silence(Struct, frozen=True, kw_only=True):
         return self.from_ts <= now < self.until_ts
 
     def matches(self, subject: OpenAlert | MonitorTrouble) -> bool:
-        """A trouble has no cause, and one of a whole cluster no group: patterns like ``*`` match nothing too."""
+        """True if all patterns match. Troubles have an empty cause, those of clusters an empty group; ``*``
+        matches it.
+        """
         patterns = (self.cluster, self.group, self.kind, self.cause)
         return all(map(fnmatchcase, _values(subject), patterns))
 

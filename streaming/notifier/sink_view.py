@@ -1,4 +1,4 @@
-"""What may be sent to one sink now: the open alerts that routes and silences leave to it."""
+"""The view of one sink: the open alerts that may be sent to it now, by routes and silences."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from streaming.notifier.silences import Silence, is_silenced
 
 
 class CurrentState(NamedTuple):
-    """The same for all sinks. ``unseen``: clusters whose alerts may be out of date."""
+    """The state that is common to all sinks. ``unseen``: clusters whose alerts may be out of date."""
 
     open_alerts: OpenAlerts
     troubles: tuple[MonitorTrouble, ...]
@@ -38,10 +38,10 @@ def current_state(
     now: int,
     read: FactsRead | None = None,
 ) -> CurrentState:
-    """``configured``: clusters of which health facts must come; ``started_ts``: when this notifier started, epoch ms.
+    """The state now. ``configured``: clusters whose health facts must come; ``started_ts``: notifier's start, epoch ms.
 
-    A trouble that was there before keeps its start, and says what is seen of it now. A late job that becomes blind, or
-    a blind one that becomes late, is still the same trouble: nobody may be told in between that all is well.
+    A trouble that existed before keeps its start, and has its present evidence. If a late job becomes blind, or a blind
+    one late, it is still the same trouble: no notice in between may report its end.
     """
     health = known.health
     clusters = {*watched_clusters(configured, health, now), *(alert.cluster for alert in known.alerts.values())}
@@ -68,7 +68,7 @@ def current_state(
 
 
 def view_of(sink: str, state: CurrentState, routes: tuple[Route, ...], now: int) -> SinkView:
-    """What the pages of ``sink`` are compared with."""
+    """The view that the pages of ``sink`` are compared with."""
     firing = {subject_name(alert): alert for alert in state.open_alerts.alerts.values()}
     ended = {subject_name(alert): alert for alert in state.open_alerts.ended.values()}
     troubles = {subject_name(trouble): trouble for trouble in state.troubles}

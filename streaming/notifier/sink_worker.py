@@ -1,4 +1,4 @@
-"""The worker of one sink: sends what is due, retries, and pauses while the sink fails. No other sink waits for it."""
+"""The worker of one sink: sends due notices, retries, and pauses while the sink fails. No other sink waits for it."""
 
 import logging
 import random
@@ -21,15 +21,15 @@ from streaming.sinks import Message, Sink
 log = logging.getLogger(__name__)
 
 REMIND_MS = 600_000
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0  # after a fault of evenkeel's own
-ROUND_MS = 30_000  # after this time what is due is computed again
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0  # after an error of evenkeel itself
+ROUND_MS = 30_000  # due notices are computed again after this time
 
 
 class WorkerSettings(NamedTuple):
-    """What a worker needs besides its sink.
+    """The settings of a worker.
 
-    ``compose`` makes a notice's text in the sink's language, and its link. ``record`` takes what became of a notice;
-    of one that was only repeated ``repeated`` is told, by the sink's name.
+    ``compose`` makes a notice's text in the sink's language, and its link. ``record`` gets the outcome of a notice;
+    if a notice was only repeated, ``repeated`` gets the sink's name instead.
     """
 
     page_settings: PageSettings
@@ -42,7 +42,7 @@ class WorkerSettings(NamedTuple):
 
 
 class SinkStatus(NamedTuple):
-    """A sink at one moment. ``failing`` and ``unsaved``: why; ``taken_ts``: when it last accepted a notice."""
+    """The status of a sink. ``failing`` and ``unsaved``: the reasons; ``taken_ts``: when it last accepted a notice."""
 
     name: str
     failing: str | None
@@ -53,10 +53,10 @@ class SinkStatus(NamedTuple):
 
 
 class SinkWorker:
-    """``failing``: since when (epoch ms) and why the sink accepts nothing; None while it does.
+    """A worker. ``failing``: since when (epoch ms) and why the sink accepts nothing; None: it accepts notices.
 
-    ``unsaved``: why the state file cannot be written; None while it can. Pages are sent all the same, but may be sent
-    again after a restart.
+    ``unsaved``: why the state file cannot be written; None: it can. Pages are still sent, but may be sent again after a
+    restart.
     """
 
     def __init__(self, sink: Sink, settings: WorkerSettings, folder: Path, stop: Event) -> None:
@@ -89,7 +89,7 @@ class SinkWorker:
         return SinkStatus(self.name, why, self.unsaved, len(self._pages), self._waiting, self._taken_ts)
 
     def send_due(self, state: CurrentState) -> None:
-        """Send what is due now. A fault of evenkeel's own counts as a sink that fails, and is followed by a pause."""
+        """Send due notices. An error of evenkeel itself counts as a failing sink, and is followed by a pause."""
         now = self._settings.now_ms()
         if now < self._faulty_until:
             return
@@ -122,7 +122,7 @@ class SinkWorker:
         self._remind(len(waiting))
 
     def _deliver(self, one: DueNotice) -> None:
-        """Marks the page as tried before it is sent: if this process dies meanwhile, the page's end is still sent."""
+        """Send a notice. The page is marked as tried first: if this process dies during that, its end is still sent."""
         key = one.notice.key
         before = self._pages[key]
         self._update(key, one.page)
@@ -172,7 +172,7 @@ class SinkWorker:
         self.failing = (now if self.failing is None else self.failing[0], why)
 
     def _record_failed(self, notice: Notice, now: int) -> None:
-        """One row for each notice, however often it is tried."""
+        """Record a failed notice: one row for each notice, also after many attempts."""
         name = (notice.key, notice.status)
         if name not in self._recorded_as_failed and self.failing is not None:
             self._recorded_as_failed.add(name)
@@ -209,7 +209,7 @@ class SinkWorker:
         self._save()
 
     def _save(self) -> None:
-        """A state file that cannot be written does not keep pages from being sent."""
+        """Save the pages. If the state file cannot be written, pages are still sent."""
         if self._pages == self._saved:
             return
         try:

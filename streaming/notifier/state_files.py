@@ -1,4 +1,4 @@
-"""The notifier's state between starts: small JSON files, replaced as a whole, in a folder that one process locks."""
+"""The notifier's state files: small JSON files, replaced as a whole, in a folder that one process locks."""
 
 import logging
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ Stored = TypeVar("Stored", bound=Struct)
 
 
 class Position(Struct, rename={"open_alerts": "standing"}):
-    """Up to which commit the facts are read, and what was open then."""
+    """The last commit of facts that was read, and the alerts that were open then."""
 
     table_id: str | None = None
     version: int | None = None
@@ -32,7 +32,7 @@ class Position(Struct, rename={"open_alerts": "standing"}):
 
 
 class SinkState(Struct):
-    """The pages that are open at one sink, each with what the sink was last sent, and when."""
+    """The open pages of one sink, each with the content and time of the last notice."""
 
     pages: dict[str, Page] = field(default_factory=dict)
 
@@ -42,7 +42,7 @@ class StateInUse(InUseError):
 
 
 def load(path: Path, kind: type[Stored]) -> Stored:
-    """What was saved. A file that cannot be read is renamed, logged, and replaced by the default."""
+    """The saved value. A file that cannot be read is renamed, logged, and replaced by the default."""
     try:
         return msgspec.json.decode(private_files.read(path), type=kind)
     except FileNotFoundError:
@@ -55,7 +55,7 @@ def load(path: Path, kind: type[Stored]) -> Stored:
 
 
 def read_open_alerts(folder: Path) -> OpenAlerts:
-    """What the notifier of this folder saved last; nothing where that cannot be read."""
+    """The open alerts that the notifier of this folder saved last; empty if they cannot be read."""
     try:
         return msgspec.json.decode(private_files.read(folder / POSITION), type=Position).open_alerts
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -63,19 +63,19 @@ def read_open_alerts(folder: Path) -> OpenAlerts:
 
 
 def save(path: Path, value: Struct, mode: int = private_files.FILE_MODE) -> None:
-    """Whole or not at all, also when the machine fails. Raises OSError."""
+    """Save completely or not at all, also when the machine fails. Raises OSError."""
     private_files.replace(path, masked(msgspec.json.encode(value).decode()).encode(), mode)
 
 
 class FolderLock:
-    """The lock that keeps a second notifier out. Pages are sent without it where a full disk does not take it."""
+    """The lock against a second notifier. If a full disk prevents it, pages are sent without the lock."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._folder, self._stack = folder, stack
         self._is_held = self._is_logged = False
 
     def take(self) -> None:
-        """Does nothing once it is held. Raises StateInUse while another process holds it, SetupError where none can."""
+        """Take the lock unless it is taken. Raises StateInUse if another process has it, SetupError if none can."""
         if self._is_held:
             return
         try:
@@ -106,7 +106,7 @@ class FolderLock:
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[FolderLock]:
-    """``take`` it again where a full disk did not take the lock. Raises StateInUse while another process has it."""
+    """Lock the folder. ``take`` again if a full disk prevented it. Raises StateInUse if another process has it."""
     with ExitStack() as stack:
         lock = FolderLock(folder, stack)
         lock.take()
@@ -114,7 +114,7 @@ def locked_folder(folder: Path) -> Iterator[FolderLock]:
 
 
 def running_notifier(folder: Path) -> Holder | None:
-    """The process that delivers from this folder, if any. Raises OSError where that cannot be known."""
+    """The process that delivers from this folder, if any. Raises OSError if that cannot be known."""
     try:
         return holder_of(folder / LOCK)
     except CannotLock:

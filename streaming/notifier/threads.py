@@ -1,4 +1,4 @@
-"""The notifier's threads: one reads facts, one computes the current state, each sink has one."""
+"""The notifier's threads: one reads facts, one computes the current state, one serves each sink."""
 
 import logging
 import time
@@ -27,24 +27,24 @@ from streaming.wall_clock import now_ms
 log = logging.getLogger(__name__)
 
 POLL_S, LONGEST_POLL_S = 1.0, 10.0
-CPU_SHARE = 0.1  # of one processor, at most, for each thread
-SAVE_EVERY_MS = 5_000  # facts may be read twice
+CPU_SHARE = 0.1  # of one processor, at most, by each thread
+SAVE_EVERY_MS = 5_000  # facts since then are read again after a restart
 REMIND_MS = 60_000
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
 IN_USE_PAUSE_S = 30.0
-STOP_WITHIN_S = 5  # a notice that is being sent may arrive in this time; else it is sent again at the next start
+STOP_WITHIN_S = 5  # time for a notice that is being sent; later it is sent again at the next start
 
 
 class Destination(NamedTuple):
-    """``language``: "en" or "zh"."""
+    """A sink with the language of its pages. ``language``: "en" or "zh"."""
 
     sink: Sink
     language: str
 
 
 class NotifierSettings(NamedTuple):
-    """``tables``: their folder; ``state``: the notifier's own folder; ``clusters``: whose health facts must come;
-    ``link`` makes an address of a notice; ``site``: what the text of a page needs to know of the installation.
+    """The settings of a notifier. ``tables``: their folder; ``state``: its own folder; ``clusters``: those whose health
+    facts must come; ``link`` makes the address of a notice; ``site``: the installation, for the text of a page.
     """
 
     tables: str
@@ -63,7 +63,7 @@ class NotifierSettings(NamedTuple):
 
 
 def deliver(settings: NotifierSettings, stop: Event, counts: NotifierCounts | None = None) -> None:
-    """Send pages until ``stop``. Raises StateInUse while another notifier does."""
+    """Send pages until ``stop``. Raises StateInUse while another notifier delivers."""
     counts = counts or NotifierCounts()
     with locked_folder(settings.state) as lock:
         stopping = Event()
@@ -87,9 +87,9 @@ def deliver(settings: NotifierSettings, stop: Event, counts: NotifierCounts | No
 def keep_delivering(
     settings: NotifierSettings, stop: Event, counts: NotifierCounts | None = None, *, is_alone: bool = False
 ) -> None:
-    """Start again after any error, after a pause that grows, until ``stop``. ``counts`` follows what is delivered.
+    """Deliver until ``stop``, and start again after any error with a growing pause. ``counts``: of deliveries.
 
-    While another notifier delivers, wait for it to end; if ``is_alone``, raise StateInUse instead.
+    While another notifier delivers, wait for its end; if ``is_alone``, raise StateInUse instead.
     """
     pause_s, is_logged = FIRST_PAUSE_S, False
     while not stop.is_set():
@@ -108,7 +108,7 @@ def keep_delivering(
 
 
 class _Notifier:
-    """What the threads share: the newest CurrentState, which is replaced as a whole."""
+    """The state that the threads share: the newest CurrentState, which is replaced as a whole."""
 
     def __init__(self, settings: NotifierSettings, stopping: Event, counts: NotifierCounts) -> None:
         self._settings, self._stopping, self._counts = settings, stopping, counts
@@ -129,7 +129,7 @@ class _Notifier:
         ]
 
     def thread_targets(self) -> list[tuple[str, Callable[[], None]]]:
-        """What runs beside ``update_state_until``, by the threads' names."""
+        """The functions that run beside ``update_state_until``, with the threads' names."""
         targets: list[tuple[str, Callable[[], None]]]
         targets = [(f"sink-{worker.name}", partial(self._run_worker, worker)) for worker in self._workers]
         targets += [("facts", self._read_facts), ("notifications", partial(self.notifications.run, self._stopping))]
@@ -138,7 +138,7 @@ class _Notifier:
         return targets
 
     def update_state_until(self, stop: Event, lock: FolderLock) -> None:
-        """It waits for no other thread: a storage that hangs is a trouble, too. Raises StateInUse."""
+        """Update the state, waiting for no other thread: storage that hangs is a trouble, too. Raises StateInUse."""
         while not stop.is_set():
             lock.take()
             began = time.thread_time()
@@ -150,7 +150,7 @@ class _Notifier:
     def _update_state(self) -> None:
         now, settings = self._settings.now_ms(), self._settings
         if not self._read_ts and now - self._started_ts < STARTING_MS:
-            return  # the saved position may be older than what the sinks were sent
+            return  # the saved position may be older than the notices that were sent
         with self._lock:
             self._position.open_alerts.forget(now)
             known = self._position.open_alerts.copy()
@@ -183,7 +183,7 @@ class _Notifier:
         self._silences.delete_old(self._saved_ts)
 
     def _read_facts(self) -> None:
-        """While facts cannot be read nothing is known, and in time that is a trouble."""
+        """Read facts. While they cannot be read nothing is known, which after some time is a trouble."""
         pause_s = 0.0
         while not self._stopping.wait(pause_s):
             began = time.thread_time()
@@ -211,7 +211,7 @@ class _Notifier:
             position.table_id, position.version = self._facts.table_id, self._facts.version
 
     def _pause_s(self, began: float) -> float:
-        """So long that no thread takes more than CPU_SHARE of a processor from the job."""
+        """The pause after which no thread has taken more than CPU_SHARE of a processor from the job."""
         took = time.thread_time() - began
         return max(self._settings.poll_s, min(took / CPU_SHARE, LONGEST_POLL_S))
 
@@ -256,7 +256,7 @@ class _Notifier:
         return NotifierStatus(read_ts, self._unsaved, sinks, state.troubles, state.unseen, health)
 
     def _is_healthy(self) -> bool:
-        """Every cluster is seen, every sink accepts pages, state is saved, and facts were read a moment ago."""
+        """True if every cluster is seen, every sink accepts pages, state is saved, and facts were read recently."""
         with self._lock:
             state = self._state
         is_fresh = self._settings.now_ms() - self._read_ts < self._settings.limits.blind_ms
