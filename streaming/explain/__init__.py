@@ -1,1 +1,1 @@
-"""``evenkeel explain``: what was known of a group at a time, and why it was alerted or not, from the tables alone."""
+"""``evenkeel explain``: the known state of a group at a time, and the reasons for its alerts, from the tables alone."""

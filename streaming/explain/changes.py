@@ -1,4 +1,4 @@
-"""What changed in a group within the hour before: joins, leaves, rebalances, and faults of evenkeel itself. Pure."""
+"""The changes in a group within the hour before: joins, leaves, rebalances, and faults of evenkeel itself. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,14 +12,14 @@ MOST_CHANGES = 20
 
 
 def changes_before(facts: Sequence[Fact], now: int) -> tuple[GroupChange, ...]:
-    """Those of the last hour, or as many as can be read; oldest first."""
+    """The changes of the last hour, oldest first; if there are too many, the newest."""
     lately = [fact for fact in facts if fact.ts >= now - LATELY_MS]
     found = sorted([*_joins_and_leaves(lately), *_other_changes(lately)], key=lambda change: change.ts)
     return tuple(found[-MOST_CHANGES:])
 
 
 def _joins_and_leaves(facts: Iterable[Fact]) -> Iterator[GroupChange]:
-    """The same change in several brokers' lists is one line.
+    """Joins and leaves. Equal changes in several brokers' lists make one line.
 
     Clients in a broker's first list did not join then: only their number is shown.
     """

@@ -1,4 +1,4 @@
-"""What still holds though its facts were deleted: the newest rows of the tables that keep it, as facts again.
+"""Facts that are deleted but still valid: the newest rows of the tables that keep them, read as facts.
 
 A queue that has not changed for longer than facts are kept is in ``queue_assignments`` alone.
 """
@@ -22,7 +22,7 @@ def read_expired(
     since: int | None = None,
     these: Iterable[Table] = KEPT_LONGER,
 ) -> list[Fact]:
-    """Facts of the group in their order, as far as these tables have them; none where there are no such tables.
+    """Facts of the group in their order, as far as these tables have them; none without such tables.
 
     ``since``: rows of earlier days are left out of the tables that have days.
     """
@@ -52,6 +52,6 @@ def _within(table: Table, since: int | None, until: int | None) -> str:
 
 
 def read_table(table: Table, tables: str, wanted: str) -> Iterator[Fact]:
-    """The rows that meet the condition ``wanted``, as facts again, in no order."""
+    """The rows that meet the condition ``wanted``, as facts, in no order."""
     known = selection_of(tables, table.name)
     return facts_in(table, known.rows(table.columns, wanted)) if known else iter(())

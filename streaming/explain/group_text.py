@@ -1,4 +1,4 @@
-"""A group at a time as lines of text: its status, alerts, tables, and what changed before."""
+"""A group at a time as lines of text: its status, alerts, tables, and the changes before."""
 
 from collections.abc import Iterator, Sequence
 from datetime import tzinfo
@@ -32,7 +32,7 @@ from streaming.wording.times import moment
 
 
 def lines_of(group: ExplainedGroup, width: int, zone: tzinfo | None) -> Iterator[Line]:
-    """Times are shown in ``zone``; None: this machine's."""
+    """The lines of a group. Times are shown in ``zone``; None: this machine's."""
     group = without_control_characters(group)
     when = Moment(group.ts, zone)
     yield Line(cut(f"{group.cluster}/{group.group} at {moment(group.ts, zone)}", width), "bold")
@@ -63,13 +63,13 @@ def _status(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
 
 
 def _count(group: ExplainedGroup, kind: str, number: int) -> str:
-    """``ORPHANED 5 (1 of a retry topic)``: no alert names that one."""
+    """``ORPHANED 5 (1 of a retry topic)``: no alert names the one of the retry topic."""
     idle = (group.retry_counts or {}).get(kind, 0)
     return f"{kind} {number} ({idle} of a retry topic)" if idle else f"{kind} {number}"
 
 
 def _doubts(group: ExplainedGroup, when: Moment) -> str:
-    """Whether what is shown may be out of date, or incomplete."""
+    """The doubt, if the view may be out of date or incomplete."""
     doubt, newest = doubt_of(group, group.ts), when.since(group.newest_ts)
     if doubt is Doubt.QUIET:
         return f"the newest fact is of {newest}: nothing has changed since, or nothing was seen"
@@ -102,7 +102,7 @@ def _alerts(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
 
 
 def _held_back(alert: ExplainedAlert, when: Moment) -> str:
-    """Why it does not fire yet and until when, or is but a warning, or is right for now."""
+    """The reason why the alert does not fire yet and until when, or waits for a deploy, or is right for now."""
     until = when.clock(alert.waits_until_ts or alert.seen_ts)
     if alert.waits_for is not None:
         return ENGLISH.waits.get(alert.waits_for, "").format(until=until).lstrip(" -")
@@ -112,7 +112,7 @@ def _held_back(alert: ExplainedAlert, when: Moment) -> str:
 
 
 def _waiting(alert: ExplainedAlert, when: Moment) -> str:
-    """How much waits in its queues, as of when it was read."""
+    """The messages that wait in its queues, and when they were read."""
     if not alert.waiting or alert.read_ts is None:
         return ""
     oldest = ""
@@ -122,7 +122,7 @@ def _waiting(alert: ExplainedAlert, when: Moment) -> str:
 
 
 def _advice(alert: ExplainedAlert, width: int) -> Iterator[Line]:
-    """What helps, while it is open."""
+    """The advice while the alert is open."""
     for label, text in (("for now", alert.for_now), ("do", alert.do)):
         yield from paragraph(f"{label}: {text}" if text else "", width, INDENT, "bold")
 
@@ -139,7 +139,7 @@ def _unalerted(one: UnalertedQueues, when: Moment, width: int) -> Iterator[Line]
     style = "dim" if one.finding == Kind.EXCLUDED or is_retry_topic(one.topic) else "yellow"
     yield from paragraph(f"no alert: {finding_title(one.finding, one.topic, one.queues)}", width, "", style)
     reason = reason_of(one, when.clock)
-    if reason and one.finding in UNDECIDED:  # it may be another one by now
+    if reason and one.finding in UNDECIDED:  # the current reason may differ
         reason = f"{reason} (reported at {when.clock(one.told_ts)})"
     yield from paragraph(joined(joined(one.cause, reason), one.why, by="; "), width, INDENT, "")
 
@@ -183,7 +183,7 @@ def _member_row(member: MemberFact, owned: int, when: Moment) -> Row:
 
 
 def _broker_lists(lists: Sequence[BrokerList], width: int) -> Iterator[Line]:
-    """Brokers with equal lists in one line; where lists differ, one line each."""
+    """The brokers' lists, in one line if they are equal; if they differ, one line for each list."""
     equal = grouped(lists, lambda one: one.clients)
     for clients, those in equal.items():
         verb = "lists" if len(those) == 1 else "list"

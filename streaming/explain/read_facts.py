@@ -1,4 +1,4 @@
-"""The facts of one group out of the facts table, without a JVM and without reading the table whole."""
+"""Reads the facts of one group from the facts table, without a JVM and without reading the whole table."""
 
 from collections.abc import Iterable
 from datetime import timezone
@@ -23,10 +23,10 @@ MOST_NAMES = 10
 
 
 def read_group(tables: str, group: str, cluster: str | None, until: int | None) -> list[Fact]:
-    """The group's facts in their order, at least one. Before them come facts that were deleted and still hold.
+    """The group's facts in their order, at least one. Before them come deleted facts that are still valid.
 
-    ``until``: epoch milliseconds, inclusive. Without ``cluster``, only one may have a group of this name.
-    Raises SourceError where there is no table or group, or nothing of it that is as old.
+    ``until``: epoch milliseconds, inclusive. Without ``cluster``, only one may have a group of this name. Raises
+    SourceError if there is no table or group, or no fact of it that is as old.
     """
     log = _open(tables)
     wanted = f"{quoted('group')} = {text(group)}"
@@ -46,7 +46,7 @@ def read_group(tables: str, group: str, cluster: str | None, until: int | None) 
 
 
 def read_monitor(tables: str, cluster: str, until: int | None) -> MonitorStatus | None:
-    """evenkeel's own health; None where no fact says it (a replay has none)."""
+    """The health of evenkeel; None if no fact has it (a replay has none)."""
     wanted = f"{is_one_of('fact', [HealthFact.fact])} AND {is_one_of('cluster', [cluster])}"
     wanted += f" AND {is_told_by(until, by_day=True)}"
     log, columns = _open(tables), [*KEY_COLUMNS, payload_column(HealthFact)]
@@ -79,7 +79,7 @@ def _of_interest(until: int | None) -> str:
 
 
 def _in_order(rows: pa.Table) -> list[Fact]:
-    """By ``seq``, which a reseed continues. A checkpoint that starts from nothing starts at 0 and drops older facts."""
+    """The facts by ``seq``, which a reseed continues. A new checkpoint starts at 0 and drops older facts."""
     by_identity: dict[str, list[Fact]] = {}
     for identity, fact in zip(rows["identity"].to_pylist(), facts_of(rows), strict=True):
         by_identity.setdefault(identity, []).append(fact)
@@ -91,7 +91,7 @@ def _in_order(rows: pa.Table) -> list[Fact]:
 
 
 def _why_none(tables: str, log: Selection, wanted: str, group: str, cluster: str | None, until: int | None) -> str:
-    """Names what there is instead: a later time, another cluster, a similar name."""
+    """The error's text, with what there is instead: a later time, another cluster, a similar name."""
     if until is not None:
         first = log.rows(["ts"], f"{wanted} AND {_of_interest(None)}", "ORDER BY ts LIMIT 1")["ts"]
         if len(first):
@@ -109,7 +109,7 @@ def _why_none(tables: str, log: Selection, wanted: str, group: str, cluster: str
 
 
 def _near(group: str, groups: Iterable[str]) -> list[str]:
-    """Names that are similar, or contain it."""
+    """Names that are similar to ``group``, or contain it."""
     asked = group.lower()
     by_lower = {name.lower(): name for name in groups}
     holding = sorted(name for lower, name in by_lower.items() if asked in lower or lower in asked)

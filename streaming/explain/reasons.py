@@ -1,4 +1,4 @@
-"""The named reasons in words: why an alert changed its state, and why a queue has no alert."""
+"""The named reasons in words: the reasons for an alert's change of state, and for a queue without an alert."""
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
@@ -47,12 +47,12 @@ NOT_JUDGED = "evenkeel does not judge these queues"
 
 
 def why_of(reason: str) -> str:
-    """In words. A reason of another version is shown as it is."""
+    """The reason in words. A reason of another version is shown unchanged."""
     return WHY.get(reason, reason)
 
 
 def why_no_alert(topic: str, finding: str, reason: str | None) -> str:
-    """Why queues with this finding are in no alert."""
+    """The reason why queues with this finding are in no alert."""
     if finding == Kind.EXCLUDED:
         return reason_in_english(reason, None, moment) if reason in EXCLUSIONS else NOT_JUDGED
     if finding in UNALERTED:
@@ -65,7 +65,7 @@ def why_no_alert(topic: str, finding: str, reason: str | None) -> str:
 
 
 def reason_of(it: ExplainedGroup | ExplainedQueue | UnalertedQueues, clock: Clock) -> str | None:
-    """Why it is not judged, with times as the reader has them; in facts of evenkeel 0.1 as it stands there."""
+    """The reason why it is not judged, with times in the reader's zone; in facts of evenkeel 0.1, their own text."""
     if it.reason_kind is None:
         return it.reason
     return reason_in_short(it.reason_kind, it.reason_details, clock)

@@ -1,4 +1,4 @@
-"""What the facts of one group amount to at a time, as plain values: the keys of ``evenkeel explain --json``.
+"""The state of one group at a time, made from its facts, as values: the keys of ``evenkeel explain --json``.
 
 Times are epoch milliseconds, UTC.
 """
@@ -17,14 +17,14 @@ from streaming.snapshots.values import GroupSnapshot, QueueName, QueueSnapshot
 
 
 class BrokerList(Struct, frozen=True):
-    """Whom one broker lists; an id twice is two channels under one id."""
+    """The clients that one broker lists; an id twice is two channels under one id."""
 
     broker_name: str
     clients: tuple[str, ...]
 
 
 class ExplainedQueue(QueueSnapshot, frozen=True, kw_only=True):
-    """``reason`` is as of ``told_ts``: no new fact is written while the finding stays the same.
+    """A queue. ``reason`` is as of ``told_ts``: no new fact is written while the finding stays the same.
 
     ``reason_kind`` and ``reason_details`` are the same as data; None in facts of evenkeel 0.1. ``waiting``: messages
     that are not consumed, as of ``read_ts``; None: not known.
@@ -40,7 +40,7 @@ class ExplainedQueue(QueueSnapshot, frozen=True, kw_only=True):
 
     @property
     def is_reason_of_expected(self) -> bool:
-        """Whether ``reason`` says why the expected owners are not known, and not why the queue is not judged."""
+        """True if ``reason`` explains why the expected owners are not known, and not why the queue is not judged."""
         is_of_finding = self.finding in NOT_JUDGED or self.finding == Kind.CONSUME_DISABLED
         return self.reason_kind is not None and self.expected is None and not is_of_finding
 
@@ -59,12 +59,12 @@ class AlertStep(Struct, frozen=True):
 
 
 class ExplainedAlert(Struct, frozen=True):
-    """One that is open, or was within the last hour; ``transitions`` since it was found, oldest first.
+    """An alert that is open, or was within the last hour; ``transitions`` since it was found, oldest first.
 
     ``evidence`` and ``observed`` are as of ``seen_ts``, ``waiting`` is as of ``read_ts``: messages that are not
-    consumed, of which the oldest was stored after ``oldest_ts``; None: not known. Facts that only say anew how much
-    waits are no transitions. ``since_ts`` and ``waits_for`` to ``right_since_ts`` are those of the newest fact.
-    ``for_now`` and ``do``: what helps at once, and what ends the cause; empty where the alert is resolved.
+    consumed, of which the oldest was stored after ``oldest_ts``; None: not known. Facts that only report another number
+    of waiting messages are no transitions. ``since_ts`` and ``waits_for`` to ``right_since_ts`` are those of the newest
+    fact. ``for_now`` and ``do``: what helps at once, and what ends the cause; empty if the alert is resolved.
     """
 
     fingerprint: str
@@ -100,9 +100,9 @@ class ExplainedAlert(Struct, frozen=True):
 
 
 class UnalertedQueues(Struct, frozen=True):
-    """Queues that are not as they should be, or cannot be judged, and why no alert says so.
+    """Queues that are wrong or cannot be judged, and why they have no alert.
 
-    ``told_ts`` is when the newest of them was told: as of then, ``reason`` holds. ``reason_kind`` and
+    ``told_ts`` is the time of the newest fact about them, at which ``reason`` was so. ``reason_kind`` and
     ``reason_details`` are the same as data; None in facts of evenkeel 0.1.
     """
 
@@ -118,14 +118,14 @@ class UnalertedQueues(Struct, frozen=True):
 
 
 class GroupChange(Struct, frozen=True):
-    """What happened before: in words of ours."""
+    """A change before, in evenkeel's words."""
 
     ts: int
     what: str
 
 
 class MonitorStatus(Struct, frozen=True):
-    """evenkeel itself: what it last said of the cluster (ok, idle, late, data_lost), and until when it had seen it."""
+    """The state of evenkeel: its last report on the cluster (ok, idle, late, data_lost), and until when it saw it."""
 
     ts: int
     status: str
@@ -137,12 +137,12 @@ def monitor_status(health: ClusterHealth) -> MonitorStatus:
 
 
 class ExplainedGroup(GroupSnapshot, frozen=True, kw_only=True):
-    """``ts`` is the time asked for, ``newest_ts`` that of the newest fact until then; None: not known by then.
+    """A group. ``ts`` is the time asked for, ``newest_ts`` that of its newest fact then; None: not known then.
 
-    ``reason_kind`` and ``reason_details`` are ``reason`` as data; None in facts of evenkeel 0.1.
-    ``counts``, ``retry_counts``, ``brokers_covered``, ``brokers_known`` and ``members_reporting`` are as of
-    ``status_ts``. ``waiting``: messages that are not consumed, by offsets of which the oldest were read at ``read_ts``;
-    the oldest of the messages was stored after ``oldest_ts``. None: not known.
+    ``reason_kind`` and ``reason_details`` are ``reason`` as data; None in facts of evenkeel 0.1. ``counts``,
+    ``retry_counts``, ``brokers_covered``, ``brokers_known`` and ``members_reporting`` are as of ``status_ts``.
+    ``waiting``: messages that are not consumed, by offsets of which the oldest were read at ``read_ts``; the oldest of
+    the messages was stored after ``oldest_ts``. None: not known.
     """
 
     newest_ts: int
@@ -167,5 +167,5 @@ class ExplainedGroup(GroupSnapshot, frozen=True, kw_only=True):
 
     @property
     def owned(self) -> Counter[str]:
-        """How many queues each client owns, those of retry topics apart."""
+        """The number of queues that each client owns, without those of retry topics."""
         return Counter(owner for q in self.queues if not is_retry_topic(q.topic) for owner in q.owners or ())

@@ -1,4 +1,4 @@
-"""What one group's facts amount to: the newest of each queue, member, broker list and alert. Pure."""
+"""Makes the snapshot of one group from its facts: the newest of each queue, member, broker list and alert. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -52,7 +52,7 @@ KINDS: tuple[type[Payload], ...] = (
 
 
 def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorStatus | None = None) -> ExplainedGroup:
-    """``facts``: of one group, at least one, none after ``at``. ``at`` None: the newest time that was seen."""
+    """The snapshot. ``facts``: the group's, at least one, none after ``at``. ``at`` None: the newest time seen."""
     newest, lives, known = newest_facts(facts), newest_lives(facts).values(), newest_group(facts)
     newest_ts = max(fact.ts for fact in facts)
     now = max(newest_ts, monitor.seen_ts if monitor else 0) if at is None else at
@@ -132,7 +132,7 @@ def _queue(fact: Fact, queue: QueueFact, waiting: tuple[int, int] | None) -> Exp
 
 
 def _views(newest: Iterable[Fact], members: Iterable[MemberFact]) -> tuple[BrokerList, ...]:
-    """The brokers' lists. Facts of members say who is in a list whose own facts were deleted."""
+    """The brokers' lists. If the facts of a list were deleted, the facts of members show who is in it."""
     entries = {(name, member.client_id): member.instances for member in members for name in member.brokers}
     for fact in newest:
         if isinstance(fact.payload, MembershipFact):
@@ -177,7 +177,7 @@ def _alert(life: Sequence[OpenAlert]) -> ExplainedAlert:
 
 
 def steps_of(life: Iterable[OpenAlert]) -> tuple[AlertStep, ...]:
-    """The steps in a life of an alert, oldest first. That more or less waits is none."""
+    """The steps in the life of an alert, oldest first. A change of the waiting messages is no step."""
     return tuple(
         AlertStep(one.ts, it.state, it.reason, why_of(it.reason), it.severity, it.cause, len(it.queues), it.stale)
         for one, it in ((one, one.fact) for one in life)

@@ -1,4 +1,4 @@
-"""The time that a command is given, and times beside it: in the zone that it names, else in this machine's."""
+"""The time that a command gets, and times beside it: in the zone that it names, else in this machine's."""
 
 import re
 from datetime import datetime, timedelta, tzinfo
@@ -13,7 +13,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 class Moment(NamedTuple):
-    """``ts`` in epoch milliseconds; ``zone``: in which times are shown, None for the machine's own."""
+    """A time. ``ts`` in epoch milliseconds; ``zone``: the zone in which times are shown, None for the machine's own."""
 
     ts: int
     zone: tzinfo | None
@@ -26,7 +26,7 @@ class Moment(NamedTuple):
 
 
 def parse_moment(text: str, now: datetime, zone: tzinfo | None = None) -> Moment:
-    """ISO 8601, or ``30m`` (also s, h, d) before ``now``. Raises SourceError for anything else."""
+    """Parse ISO 8601, or ``30m`` (also s, h, d) before ``now``. Raises SourceError for anything else."""
     ago = _AGO.fullmatch(text)
     try:
         if ago is not None:

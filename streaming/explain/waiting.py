@@ -1,4 +1,4 @@
-"""How many messages wait for a group and in each of its queues, and when that was read: by its newest facts. Pure."""
+"""The messages that wait for a group and in each queue, and when that was read: from its newest facts. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,9 +11,9 @@ QueueKey = tuple[str | None, str, int]  # topic, broker name, queue id
 
 
 def waiting_of_group(status: GroupFact | None, open_alerts: Sequence[OpenAlert]) -> tuple[Waiting | None, bool]:
-    """The messages that wait, None where that is not known, and whether open alerts say it.
+    """The waiting messages, None if not known, and True if the number is from open alerts.
 
-    They say it where they were read more newly than the group's status, and know of as many messages at least.
+    The alerts' number is taken if it was read later than the group's status, and is not smaller.
     """
     of_alerts = waiting_in(open_alerts)
     if status is None or status.waiting is None:
@@ -27,10 +27,10 @@ def waiting_of_group(status: GroupFact | None, open_alerts: Sequence[OpenAlert])
 def waiting_of_queues(
     keys: Iterable[QueueKey], status: GroupFact | None, open_alerts: Iterable[OpenAlert]
 ) -> dict[QueueKey, tuple[int, int]]:
-    """The messages that wait in each queue of which it is known, and when that was read.
+    """The messages that wait in each queue for which it is known, and when that was read.
 
-    An open alert knows it more newly than the group's status, which names the fullest queues only. Where these are few,
-    nothing waits in the others.
+    The number of an open alert is newer than that of the group's status, which names the fullest queues only. If these
+    are few, nothing waits in the others.
     """
     of_alerts = waiting_by_queue(open_alerts)
     if status is None or status.waiting is None or status.read_ts is None:

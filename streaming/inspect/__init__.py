@@ -1,4 +1,4 @@
 """``evenkeel inspect``: some rounds of the collector, evaluated by the core, then text on the terminal or JSON.
 
-Everything but ``inspection``, ``request_policy`` and ``screen`` is pure.
+All modules except ``inspection``, ``request_policy`` and ``screen`` are pure.
 """

@@ -12,15 +12,15 @@ from streaming.wording.numbers import counted
 from streaming.wording.times import moment
 
 ORDER = ("findings", "settling", "unknown", "absent", "empty", "excluded", "healthy")
-SHORT = ("empty", "excluded", "healthy")  # a line each, unless they were asked for
-OWNERS_JUDGED_S = 75  # where nothing changes (docs/inspect.md)
-CLIENTS_ASKED_S = 120  # where clients were not asked yet
+SHORT = ("empty", "excluded", "healthy")  # one line each, unless the user asks for them
+OWNERS_JUDGED_S = 75  # if nothing changes (docs/inspect.md)
+CLIENTS_ASKED_S = 120  # if clients were not asked yet
 SAID_AGAIN_S = 50  # every client is asked within 30 s, and once more
 MOST_BROKERS = 8
 
 
 def lines_of(cluster: InspectedCluster, width: int, asked_for: bool = False, verbose: bool = False) -> Iterator[Line]:
-    """``asked_for``: groups were named, so all of them are shown in full; ``verbose``: and every row of them."""
+    """The lines of a cluster. ``asked_for``: the named groups are all shown in full; ``verbose``: with every row."""
     cluster = without_control_characters(cluster)
     yield Line(cut(_headline(cluster), width), "bold")
     yield from paragraph(_brokers_and_groups(cluster), width, INDENT, "")
@@ -56,7 +56,7 @@ def _brokers_and_groups(cluster: InspectedCluster) -> str:
 
 
 def _not_asked(cluster: InspectedCluster) -> str:
-    """What was not asked, or not answered, of groups that are not shown."""
+    """The missing answers of groups that are not shown."""
     empty, parts = cluster.empty, []
     if empty.not_asked:
         groups = counted(empty.not_asked, "group")
@@ -68,7 +68,7 @@ def _not_asked(cluster: InspectedCluster) -> str:
 
 
 def _how_to_know_more(cluster: InspectedCluster) -> str:
-    """For how long to look so that everything can be judged."""
+    """The advice how long to look until everything can be judged."""
     questions = [one for group in cluster.groups if group.status not in SHORT for one in group.undecided]
     if not questions or all(group.status == "absent" for group in cluster.groups):
         return ""

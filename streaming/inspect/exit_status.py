@@ -8,7 +8,7 @@ HEALTHY, FINDINGS, INCOMPLETE = 0, 1, 2
 
 
 def exit_status(clusters: Iterable[InspectedCluster]) -> int:
-    """Findings count even if other things were not judged. Excluded groups do not count."""
+    """The exit status. Findings count even if other things were not judged. Excluded groups do not count."""
     clusters = list(clusters)
     statuses = [group.status for cluster in clusters for group in cluster.groups]
     if "findings" in statuses:

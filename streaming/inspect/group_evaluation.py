@@ -1,4 +1,4 @@
-"""Evaluates a group by the core's own rules, and makes its snapshot. Nothing here is stricter than the core."""
+"""Evaluates a group by the core's own rules, and makes its snapshot. No rule here is stricter than the core's."""
 
 from collections.abc import Iterator
 
@@ -26,13 +26,13 @@ NO_ROUND = "no round of it has ended"
 
 
 def snapshot_of(observed: ObservedGroup) -> InspectedGroup:
-    """As of the newest round. A group that cannot be evaluated is unknown, and no harm to others."""
+    """The snapshot at the newest round. A group that cannot be evaluated is unknown, and does not affect others."""
     state = observed.group.state
     if not state.now:
         return _unknown(observed, "; ".join([NO_ROUND, *(f"{told}: {why}" for told, why in observed.refused.items())]))
     try:
         return _evaluate(observed)
-    except Exception as error:  # a fault of ours in one group must not hide the others
+    except Exception as error:  # a fault of evenkeel in one group must not hide the others
         return _unknown(observed, f"evaluation failed: {type(error).__name__}: {error}")
 
 
@@ -67,7 +67,7 @@ def _evaluate(observed: ObservedGroup) -> InspectedGroup:
 
 
 def _orderly(evidence: GroupEvidence) -> bool | None:
-    """None where neither the group's settings nor a member have said it."""
+    """True if the group is orderly; None if neither the group's settings nor a member have reported it."""
     is_known = evidence.group.state.orderly is not None or any(
         member.running is not None and member.running.orderly is not None for member in evidence.members.values()
     )
@@ -79,7 +79,7 @@ def _by_topic(rows: list[InspectedQueue]) -> list[InspectedQueue]:
 
 
 def _is_empty(observed: ObservedGroup, evidence: GroupEvidence) -> bool:
-    """Whether every broker has answered, and none lists a member."""
+    """True if every broker has answered, and none lists a member."""
     return not evidence.members and bool(observed.brokers) and all(one.answered for one in observed.brokers)
 
 
@@ -114,7 +114,7 @@ def _of_group(evidence: GroupEvidence, held: list[GroupFinding]) -> Iterator[Fin
 
 
 def _of_topic(findings: TopicFindings) -> Iterator[Finding]:
-    """One finding a kind, with all its queues. Of retry queues it is worth no more than knowing, while none waits."""
+    """One finding for each kind, with all its queues. Retry queues without waiting messages have the severity INFO."""
     group = findings.evidence.group
     candidates = candidates_of_queues(group, [findings], recorded_since(group, [findings]))
     for kind, indices in undecided.found_by_kind(findings).items():
@@ -137,7 +137,7 @@ def _of_topic(findings: TopicFindings) -> Iterator[Finding]:
 
 
 def _of_reason(verdict: Verdict) -> Iterator[str]:
-    """Why its expected owners are not known, or why it does no harm that it is not consumed."""
+    """The reason why its expected owners are not known, or why it does no harm that it is not consumed."""
     if verdict.reason is not None:
         why = reason_in_english(*verdict.reason, moment)
         yield why if verdict.kind in BY_OFFSETS else ENGLISH.expected_not_known.format(why=why).lstrip(", ")
@@ -149,7 +149,7 @@ def _status(
     findings: tuple[Finding, ...],
     open_questions: tuple[Undecided, ...],
 ) -> GroupStatus:
-    """By the core's order. To be healthy, everything must have been judged, so what is undecided counts too."""
+    """The status in the core's order. A healthy group must be judged completely, so undecided things count, too."""
     wrong = any(finding.severity in ("critical", "warning") for finding in findings)
     unknown = any(one.kind == Kind.UNKNOWN.value for one in open_questions)
     empty = not evidence.members and not wrong and not unknown and not evidence.uncovered
@@ -167,7 +167,7 @@ def _status(
 
 
 def _exclusion(evidence: GroupEvidence, found: list[TopicFindings]) -> str | None:
-    """Why nothing of the group is ours to judge: neither the group, nor any of its topics but for the retry topic."""
+    """The reason why all of the group is excluded: the group itself, or each of its topics but the retry topic."""
     if evidence.exclusion is not None:
         return evidence.exclusion
     reasons = [topic.evidence.exclusion for topic in found if topic.verdicts and not topic.evidence.is_retry]

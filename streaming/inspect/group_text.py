@@ -26,7 +26,7 @@ EVIDENCE_LINES = 4
 
 
 def short_lines(group: InspectedGroup, width: int) -> Iterator[Line]:
-    """Of an excluded group also why, of one without members also which messages wait for it."""
+    """The lines of a group in short: for an excluded group the reason, for one without members the waiting messages."""
     yield _group_line(group, width)
     if group.status == "excluded":
         for note in group.notes:
@@ -54,7 +54,7 @@ def full_lines(group: InspectedGroup, width: int, asked_for: bool, verbose: bool
 
 
 def _has_details(group: InspectedGroup) -> bool:
-    """Where merely nobody answers, tables would show nothing."""
+    """True if the group has details. If the only fault is that clients do not answer, tables would show nothing."""
     return bool(group.findings) or any(one.kind != Kind.UNKNOWN.value or one.cause for one in group.undecided)
 
 
@@ -113,7 +113,7 @@ def _coverage(group: InspectedGroup) -> str:
 
 
 def _tables(group: InspectedGroup, width: int, everything: bool) -> Iterator[Line]:
-    """Members that gave no answer come first, then those with too much to do."""
+    """The tables. Members without an answer come first, then those with too much load."""
     rest = "" if everything else "--verbose shows all"
     members = sorted(group.members or (), key=lambda one: (one.answered, not one.hot))
     if members:
@@ -126,7 +126,7 @@ def _tables(group: InspectedGroup, width: int, everything: bool) -> Iterator[Lin
 
 
 def message_flow(queues: Sequence[InspectedQueue]) -> str:
-    """``in 32.0/s, out 24.0/s, lag 64``; and of how many queues the lag is known, if not of all."""
+    """``in 32.0/s, out 24.0/s, lag 64``; also of how many queues the lag is known, if not of all."""
     known = sum(queue.lag is not None for queue in queues)
     of_some = f" in {known} of {len(queues)}" if 0 < known < len(queues) else ""
     flow = _flow_cells(queues)
@@ -142,7 +142,7 @@ def _flow_cells(queues: Sequence[InspectedQueue]) -> dict[str, str]:
 
 
 def _member_row(group: InspectedGroup, member: InspectedMember) -> Row:
-    """Most client ids begin with their host: of such an address the port is enough."""
+    """The row of a member. Most client ids begin with their host: then the port of an address is enough."""
     cells = {
         "client id": member.client_id,
         "instances": f"{member.instances}?" if member.instances > 1 else "",
@@ -173,7 +173,7 @@ def _queue_rows(queues: Sequence[InspectedQueue]) -> Iterator[QueueRow]:
 
 
 def _shown_of(queue: InspectedQueue) -> tuple[object, ...]:
-    """What a row shows besides numbers and offsets."""
+    """The texts of a row besides numbers and offsets."""
     waits = (queue.still_s is None, queue.stands_s is None, queue.lag is None)
     rights = (queue.readable, queue.writable)
     return queue.topic, queue.owners, queue.expected, queue.finding, queue.may_be, rights, queue.hot, waits

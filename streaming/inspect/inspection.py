@@ -21,8 +21,8 @@ from streaming.inspect.observed_groups import ObservedCluster
 from streaming.inspect.request_policy import INTERVAL_MS, look_policy
 from streaming.inspect.snapshot import EmptyGroups, InspectedCluster, InspectedGroup
 
-USUAL_S = 6.0  # clients commit offsets every 5 s: over less time, queues that move seem to stand still
-EXTRA_INTERVAL_S = 0.7  # between rounds in which only those are awaited who have not been heard
+USUAL_S = 6.0  # clients commit offsets every 5 s: over less time, queues that are consumed seem to stand still
+EXTRA_INTERVAL_S = 0.7  # between extra rounds, which only wait for clients without an answer
 LATEST_S = 8.0  # then the result is shown, even if some answers are missing
 
 Show = Callable[[list[InspectedCluster]], None]
@@ -30,7 +30,7 @@ Show = Callable[[list[InspectedCluster]], None]
 
 @dataclass(frozen=True)
 class InspectOptions:
-    """``groups`` are shell patterns; none: all that the configuration names."""
+    """The options. ``groups`` are shell patterns; none: all groups that the configuration names."""
 
     groups: tuple[str, ...] = ()
     seconds: float = USUAL_S
@@ -41,7 +41,7 @@ class InspectOptions:
 
 
 class ClusterInspection:
-    """Of one cluster."""
+    """The inspection of one cluster."""
 
     def __init__(self, config: Config, cluster: str, options: InspectOptions) -> None:
         self.observed = ObservedCluster(cluster, expecting_members(config.settings(), cluster, options.groups))
@@ -52,7 +52,7 @@ class ClusterInspection:
         self._report: RoundReport | None = None
 
     async def round(self) -> None:
-        """Raises CollectorError where no name server has ever answered."""
+        """Run a round. Raises CollectorError if no name server has ever answered."""
         self._report = await self._watched.probe.round()
         probe = self._watched.probe
         if not probe.brokers.addresses and (why := probe.silent.why.get("the name servers")):
@@ -64,7 +64,7 @@ class ClusterInspection:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether another round may hear some client, or what waits for groups without members."""
+        """True if another round may bring a client's report, or what waits for groups without members."""
         awaits_reports = any(group.awaits_reports for group in self.observed.groups.values())
         return awaits_reports or self._watched.probe.groups.empty().not_asked > 0
 
@@ -106,7 +106,7 @@ class ClusterInspection:
 
 
 def expecting_members(settings: Settings, cluster: str, groups: Iterable[str]) -> Settings:
-    """A group that is asked for by its name is expected to have members."""
+    """Settings in which a group that is asked for by its name is expected to have members."""
     rules = [
         replace(settings.rule_for(cluster, group), cluster="*", group=group, always_on=True) for group in named(groups)
     ]
@@ -114,12 +114,12 @@ def expecting_members(settings: Settings, cluster: str, groups: Iterable[str]) -
 
 
 def named(groups: Iterable[str]) -> list[str]:
-    """Those that are names, not patterns."""
+    """The names among ``groups``, without the patterns."""
     return [group for group in groups if not set(group) & set("*?[")]
 
 
 def inspect_once(config: Config, options: InspectOptions) -> list[InspectedCluster]:
-    """One answer. Raises CollectorError where a cluster cannot be asked at all."""
+    """One answer. Raises CollectorError if a cluster cannot be asked at all."""
 
     async def look() -> list[InspectedCluster]:
         async with _inspections(config, options) as inspections:
@@ -130,7 +130,7 @@ def inspect_once(config: Config, options: InspectOptions) -> list[InspectedClust
 
 
 def inspect_until_signal(config: Config, options: InspectOptions, show: Show) -> list[InspectedCluster]:
-    """Snapshots after each round, until SIGINT or SIGTERM; the last one is given back."""
+    """Show snapshots after each round, until SIGINT or SIGTERM; return the last one."""
 
     async def watch() -> list[InspectedCluster]:
         stop = asyncio.Event()
@@ -160,7 +160,7 @@ async def _inspections(config: Config, options: InspectOptions) -> AsyncIterator
 
 
 async def _inspect_long_enough(inspection: ClusterInspection, options: InspectOptions) -> None:
-    """Until the time is over and every client has answered, or until ``latest_s``."""
+    """Run rounds until the time is over and every client has answered, or until ``latest_s``."""
     with contextlib.suppress(asyncio.TimeoutError):
         await asyncio.wait_for(_run_rounds(inspection, options), options.latest_s)
 
@@ -177,7 +177,7 @@ async def _run_rounds(inspection: ClusterInspection, options: InspectOptions) ->
 
 
 async def _rounds(inspections: list[ClusterInspection], stopping: "asyncio.Task[bool]") -> None:
-    """A round of each cluster, unless it is to stop. Nothing of it is left running, even after an error."""
+    """Run a round of each cluster, unless it is to stop. No request is left running, even after an error."""
 
     async def rounds() -> None:
         await asyncio.gather(*(inspection.round() for inspection in inspections))

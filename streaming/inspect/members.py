@@ -1,4 +1,4 @@
-"""Every member of a group as a row: what it said of itself, and how much of the load it carries."""
+"""Every member of a group as a row: its own report, and its share of the load."""
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean
@@ -27,7 +27,7 @@ class _Load(NamedTuple):
 def rows_of(
     observed: ObservedGroup, evidence: GroupEvidence, queues: Sequence[InspectedQueue]
 ) -> list[InspectedMember]:
-    """In the order of their ids."""
+    """The rows of members in the order of their ids."""
     owned: dict[str, list[InspectedQueue]] = {}
     for queue in queues:
         for client_id in dict.fromkeys(queue.owners or ()):
@@ -68,7 +68,7 @@ def _row(
 
 
 def _load(queues: list[InspectedQueue]) -> _Load:
-    """Retry queues are not counted among the queues: every group has them."""
+    """The load of a member. Retry queues are not counted: every group has them."""
     return _Load(
         sum(not is_retry_topic(queue.topic) for queue in queues),
         _of_all([queue.in_per_s for queue in queues]),
@@ -82,13 +82,13 @@ def _of_all(rates: list[float | None]) -> float | None:
 
 
 def total(rates: Iterable[float | None]) -> float | None:
-    """Of those that are known; None where none is."""
+    """The sum of the known values; None if there is none."""
     known = [rate for rate in rates if rate is not None]
     return round(sum(known), 3) if known else None
 
 
 def total_lag(queues: Iterable[InspectedQueue]) -> int | None:
-    """Of those that are known; None where none is."""
+    """The sum of the known lags; None if there is none."""
     known = [queue.lag for queue in queues if queue.lag is not None]
     return sum(known) if known else None
 

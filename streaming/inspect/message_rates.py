@@ -1,20 +1,20 @@
-"""How many messages a second arrive in each queue and leave it, from its offsets at two moments."""
+"""The rates at which messages arrive in each queue and leave it, from its offsets at two moments."""
 
 from collections import deque
 from typing import NamedTuple
 
 from schemas.events import ConsumeProgress, QueueProgress
 
-WINDOW_MS = 60_000  # rates are over so long at most
+WINDOW_MS = 60_000  # rates are taken over at most so long
 SHORTEST_MS = 1_000  # a shorter time gives no useful rate
 OLDEST_MS = 30_000  # brokers are asked every 10 s at least
-OLDEST_EMPTY_MS = 120_000  # of groups long without members they are asked less often
+OLDEST_EMPTY_MS = 120_000  # groups that have been without members for long are asked less often
 
 Key = tuple[str, str, int]  # topic, broker name, queue id
 
 
 class Flow(NamedTuple):
-    """None: not known. ``out`` is by what was consumed: clients pull up to 1,000 messages ahead.
+    """The rates of a queue; None: not known. ``out`` counts consumed messages: clients pull up to 1,000 ahead.
 
     ``over_ms``: the time between the two readings that the rates are made of.
     """
@@ -54,7 +54,7 @@ class OffsetHistory:
                 samples.popleft()
 
     def flow(self, key: Key, now: int) -> Flow:
-        """As of ``now``; not known where the offsets are old."""
+        """The flow at ``now``; not known if the offsets are old."""
         samples = self._samples.get(key)
         if not samples or now - samples[-1].ts > OLDEST_MS:
             return Flow()
@@ -70,7 +70,7 @@ class OffsetHistory:
         )
 
     def waiting(self, now: int) -> Waiting:
-        """What waits in all queues whose offsets are recent enough."""
+        """The messages that wait in all queues whose offsets are recent enough."""
         newest = [samples[-1].offsets for samples in self._samples.values() if now - samples[-1].ts <= OLDEST_EMPTY_MS]
         lags = [lag for offsets in newest if (lag := _lag(offsets)) is not None]
         consumed_ts = max((offsets.consumed_ts for offsets in newest), default=0)
@@ -84,5 +84,5 @@ def _lag(offsets: QueueProgress) -> int | None:
 
 
 def _rate(messages: int, took_ms: int) -> float | None:
-    """None where offsets were reset in between."""
+    """The rate; None if offsets were reset in between."""
     return round(messages * 1000 / took_ms, 3) if messages >= 0 else None

@@ -1,4 +1,4 @@
-"""Notes on a group: what is worth knowing but is no finding."""
+"""Notes on a group: facts that are worth knowing but are no findings."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def notes_on(
 
 
 def _exclusions(evidence: GroupEvidence, found: list[TopicFindings]) -> Iterator[str]:
-    """What is not judged, and why not."""
+    """Notes on exclusions: what is not judged, and why not."""
     if evidence.exclusion is not None:
         yield _excluded(evidence.exclusion)
         return
@@ -63,7 +63,7 @@ def _mixed_strategies(evidence: GroupEvidence, members: list[InspectedMember]) -
 
 
 def _unknown_owners(found: list[TopicFindings]) -> Iterator[str]:
-    """Topics whose queues have one owner each, but the expected owner is not known."""
+    """Notes on topics whose queues have one owner each, but whose expected owner is not known."""
     for findings in found:
         why = next((v.reason for v in findings.verdicts.values() if v.kind is Kind.MATCH and v.expected is None), None)
         if why is not None and not findings.evidence.broadcasts:
@@ -72,7 +72,7 @@ def _unknown_owners(found: list[TopicFindings]) -> Iterator[str]:
 
 
 def _uneven_load(rows: list[InspectedQueue], members: list[InspectedMember]) -> Iterator[str]:
-    """An even number of queues is not an even load."""
+    """Notes on uneven load: equal numbers of queues are not an equal load."""
     everything = total(row.in_per_s for row in rows)
     queues = sum(row.readable and not is_retry_topic(row.topic) for row in rows)
     for member in members:
@@ -102,7 +102,7 @@ def _one_way_queues(rows: list[InspectedQueue]) -> Iterator[str]:
 
 
 def _young_members(evidence: GroupEvidence, members: list[InspectedMember]) -> Iterator[str]:
-    """By the clients' own clocks, so it is no evidence; but it may explain what is seen."""
+    """Notes on young members, by the clients' own clocks: no evidence, but a possible explanation."""
     young = [m for m in members if m.started_ts and 0 <= evidence.now - m.started_ts <= YOUNG_MS]
     for member in young[:3]:
         yield f"{member.client_id} started {(evidence.now - (member.started_ts or 0)) // 1000} s ago"

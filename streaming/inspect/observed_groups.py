@@ -1,4 +1,4 @@
-"""The state of each group under inspection: the core's state, and what the core does not need."""
+"""The state of each group under inspection: the core's state, and data that the core does not need."""
 
 from collections.abc import Iterable
 
@@ -42,7 +42,7 @@ class ObservedGroup:
             self._take_report(event)
 
     def _note_refused(self, event: AnyEvent, why: list[Rejected]) -> None:
-        """Other reasons concern times: the next round brings the same again."""
+        """Note a refusal for size. Refusals for other reasons concern times: the next round brings the event again."""
         subject = _subject_of(event)
         detail = next((one.detail for one in why if one.reason == "too_many"), None)
         if detail is None:
@@ -53,7 +53,7 @@ class ObservedGroup:
     def _take_round(self, event: Round) -> None:
         self.first_ts = self.first_ts or event.round
         not_asked = {one.client_id: one.reason for one in event.not_asked}
-        if event.part:  # the lists of a long round come in several
+        if event.part:  # the lists of a long round come in several parts
             self.brokers, self._not_asked = (*self.brokers, *event.brokers), self._not_asked | not_asked
         else:
             self.brokers, self._not_asked = event.brokers, not_asked
@@ -71,13 +71,13 @@ class ObservedGroup:
             self._failed[event.client_id] = event.reason or "no answer"
 
     def why_silent(self, client_id: str) -> str:
-        """Why there is no report of a client."""
+        """The reason why there is no report of a client."""
         waits = "asked, no answer yet" if client_id in self._asked else "not asked yet"
         return self._failed.get(client_id) or self._not_asked.get(client_id) or waits
 
     @property
     def awaits_reports(self) -> bool:
-        """Whether some listed client has not answered."""
+        """True if some listed client has not answered."""
         return bool(self._listed - self._reported - self._failed.keys())
 
 

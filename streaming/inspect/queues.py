@@ -1,4 +1,4 @@
-"""Every queue of a topic as a row: what the core finds of it, what it may be, and how many messages go through it."""
+"""Every queue of a topic as a row: the core's finding, the possible finding, and its rates."""
 
 from statistics import fmean
 
@@ -21,11 +21,11 @@ from streaming.wording.times import moment
 PERM_WRITE = 2  # org.apache.rocketmq.common.constant.PermName.PERM_WRITE
 HOT = 2.0  # times the mean of the topic's queues
 STANDS_FROM_MS = 5_500  # consumers store their offsets every 5 s
-BUSY_PER_S = 1.0  # with fewer messages than that nothing is hot
+BUSY_PER_S = 1.0  # with fewer messages, no queue is hot
 
 
 def rows_of(findings: TopicFindings, offsets: OffsetHistory) -> list[InspectedQueue]:
-    """In the order of brokers and numbers; those that can be written and not read stand among them."""
+    """The rows in the order of brokers and numbers, with queues that can be written and not read among them."""
     rows = {index: _judged(findings, index, verdict, offsets) for index, verdict in findings.verdicts.items()}
     for index in _only_writable(findings.evidence):
         rows.setdefault(index, _not_judged(findings.evidence, index, offsets))
@@ -33,7 +33,7 @@ def rows_of(findings: TopicFindings, offsets: OffsetHistory) -> list[InspectedQu
 
 
 def may_be(topic: TopicEvidence, index: int, kind: Kind) -> Kind | None:
-    """What the newest reports show of a queue that cannot be judged yet."""
+    """The finding that the newest reports suggest for a queue that cannot be judged yet."""
     owners = topic.owners(index)
     if kind not in UNDECIDED:
         return None
@@ -77,7 +77,7 @@ def names_of(findings: TopicFindings, indices: list[int]) -> tuple[QueueName, ..
 
 
 def stands_ms(queue: QueueInState) -> int:
-    """For how long messages have waited without one being consumed."""
+    """The time for which messages have waited without one being consumed."""
     return unconsumed_ms(queue) if queue.consumer_lag > 0 else 0
 
 
@@ -111,7 +111,7 @@ def owners_of(topic: TopicEvidence, index: int) -> tuple[str, ...] | None:
 
 
 def flow_of(topic: TopicEvidence, index: int, offsets: OffsetHistory) -> Flow:
-    """Rates and lag of a queue; not known where its broker does not answer."""
+    """The rates and lag of a queue; not known if its broker does not answer."""
     if topic.group.state.brokers[topic.group.state.queues[index].broker].lost_ts:
         return Flow()
     return offsets.flow(topic.group.message_queue(index), topic.now)
@@ -126,7 +126,7 @@ def _only_writable(topic: TopicEvidence) -> list[int]:
 
 
 def _with_hot_ones(rows: list[InspectedQueue]) -> list[InspectedQueue]:
-    """None, where some queue's messages are not known: there is no mean to compare with."""
+    """The rows with the hot ones marked; unchanged if the rates of a queue are not known: there is no mean."""
     rates = [row.in_per_s for row in rows if row.in_per_s is not None]
     least = max(BUSY_PER_S, HOT * fmean(rates)) if len(rates) == len(rows) > 1 else float("inf")
     return [replace(row, hot=True) if (row.in_per_s or 0) >= least else row for row in rows]

@@ -1,29 +1,29 @@
-"""How RocketMQ is asked for a look: sooner than for months of watching, and a client no more often."""
+"""The policy of requests for a look: sooner than for months of watching, but no client is asked more often."""
 
 from dataclasses import dataclass, fields
 
 from streaming.collector.probing.policy import Policy
 
 INTERVAL_MS = 2_000
-OFFSETS_MS = 1_500  # in each round: the first and the last answer of a look are further apart than two commits
-TIMEOUT_MS = 2_000  # who does not answer for so long is silent: there is no time to wait
-IDLE_OFFSETS_MS = 10_000  # a page must not tell lags that are older
-BACKLOGS = 100  # for each of a group's queues a broker reads its disk
+OFFSETS_MS = 1_500  # in each round: the first and the last answer of a look are more than two commits apart
+TIMEOUT_MS = 2_000  # a client without an answer for so long is silent: a look has no time to wait
+IDLE_OFFSETS_MS = 10_000  # a page must not show older lags
+BACKLOGS = 100  # a broker reads its disk for each of a group's queues
 FOREVER_MS = 1 << 62
 
 
 @dataclass(frozen=True)
 class InspectPolicy(Policy):
-    """Nothing is put off to spread the load: the look would be over. A client still rests between two requests."""
+    """The policy. No request is put off to spread the load: the look would be over. A client rests between requests."""
 
     def phase(self, name: str, period_ms: int) -> int:
         return 0
 
 
 def look_policy(policy: Policy, include: tuple[str, ...]) -> InspectPolicy:
-    """``include`` empty: the groups that the configuration names.
+    """The policy for a look. ``include`` empty: the groups that the configuration names.
 
-    Clients are asked from the second round on: what they say counts only once it is younger than the first lists.
+    Clients are asked from the second round on: their reports count only if they are younger than the first lists.
     """
     given = {field.name: getattr(policy, field.name) for field in fields(Policy)}
     return InspectPolicy(

@@ -14,7 +14,7 @@ from streaming.snapshots.screen import as_text, json_line, plain_console, width_
 
 @dataclass(frozen=True)
 class DisplayOptions:
-    """How snapshots are shown. ``asked_for``: groups were named, so each of them is shown in full."""
+    """The options of the display. ``asked_for``: groups were named, so each of them is shown in full."""
 
     as_json: bool = False
     asked_for: bool = False
@@ -40,7 +40,7 @@ class Screen:
 
     @contextmanager
     def redrawn(self) -> Iterator[None]:
-        """On a terminal, each snapshot replaces the one before, as far as it fits; the last one stays."""
+        """Replace each snapshot on a terminal by the next, as far as it fits; the last one stays."""
         if self._options.as_json or not self._console.is_terminal:
             yield
             return

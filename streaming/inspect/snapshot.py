@@ -1,4 +1,4 @@
-"""What ``inspect`` shows: plain values. They are the keys of its ``--json``; docs/inspect.md explains them."""
+"""The values that ``inspect`` shows. They are the keys of its ``--json``; docs/inspect.md explains them."""
 
 from msgspec import Struct
 
@@ -6,7 +6,7 @@ from streaming.snapshots.values import GroupSnapshot, QueueName, QueueSnapshot
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """What is wrong, by evidence that counts. ``topic`` None: it concerns the whole group."""
+    """A finding with sufficient evidence. ``topic`` None: it concerns the whole group."""
 
     kind: str
     severity: str
@@ -17,9 +17,9 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class Undecided(Struct, frozen=True, kw_only=True):
-    """What cannot be judged yet. ``kind``: what it may be, UNKNOWN where nothing can be said.
+    """A question that is not decided yet. ``kind``: the possible finding, UNKNOWN if there is no indication.
 
-    ``judged_in_s``: how long it takes at least from now on, None where that is not known.
+    ``judged_in_s``: how long it takes at least from now on, None if that is not known.
     """
 
     kind: str
@@ -31,7 +31,7 @@ class Undecided(Struct, frozen=True, kw_only=True):
 
 
 class InspectedMember(Struct, frozen=True, kw_only=True):
-    """A client of the group. What is not known is None; a sum is None if a part of it is not known."""
+    """A client of the group. Unknown values are None; a sum is None if a part of it is not known."""
 
     client_id: str
     instances: int
@@ -53,7 +53,7 @@ class InspectedMember(Struct, frozen=True, kw_only=True):
 
 
 class InspectedQueue(QueueSnapshot, frozen=True, kw_only=True):
-    """A message queue. ``finding`` is the core's; ``may_be``: what the newest reports show, too young to count.
+    """A message queue. ``finding`` is the core's; ``may_be``: the finding in the newest reports, too young to count.
 
     ``still_s``: for how long messages have waited without one of them being pulled; ``stands_s``: without one being
     consumed.
@@ -80,10 +80,10 @@ class AskedBroker(Struct, frozen=True, kw_only=True):
 
 
 class InspectedGroup(GroupSnapshot, frozen=True, kw_only=True):
-    """``status``: healthy, findings, settling, unknown, excluded, empty or absent.
+    """A group. ``status``: healthy, findings, settling, unknown, excluded, empty or absent.
 
-    ``members`` None: no broker has said who they are. ``queues`` None: no route is known. ``orderly`` and
-    ``strategies`` None: nobody has said.
+    ``members`` None: no broker has reported them. ``queues`` None: no route is known. ``orderly`` and ``strategies``
+    None: not reported.
     """
 
     looked_s: float
@@ -103,8 +103,8 @@ class InspectedGroup(GroupSnapshot, frozen=True, kw_only=True):
 class EmptyGroups(Struct, frozen=True, kw_only=True):
     """Groups that brokers know, and that are not shown. ``number``: all of them.
 
-    ``not_known``: some broker did not say who their members are, or what waits for them; ``not_asked``: without
-    members, but nobody was asked what waits. In the others no message waits.
+    ``not_known``: a broker did not report their members, or what waits for them; ``not_asked``: without members, but no
+    broker was asked what waits. In the others no message waits.
     """
 
     number: int = 0
@@ -115,7 +115,7 @@ class EmptyGroups(Struct, frozen=True, kw_only=True):
 class InspectedCluster(Struct, frozen=True, kw_only=True):
     """All groups of a cluster that were looked at, at ``ts``. ``silent``: who did not answer, and why.
 
-    ``brokers`` are those that the name servers know, ``untold`` those of them that did not say which groups they know.
+    ``brokers`` are those that the name servers know, ``untold`` those of them that did not report their groups.
     """
 
     cluster: str
@@ -129,5 +129,5 @@ class InspectedCluster(Struct, frozen=True, kw_only=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether everybody answered who was to be asked, and nothing was left out."""
+        """True if all answers came, and nothing was left out."""
         return not (self.silent or self.untold or self.empty.not_known or self.empty.not_asked)

@@ -1,4 +1,4 @@
-"""Queues that may be STALLED or SLOW_CONSUMER: messages wait, and a longer look must show whether consuming goes on."""
+"""Queues that may be STALLED or SLOW_CONSUMER: messages wait, and a longer look must show if they are consumed."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -31,7 +31,7 @@ def _not_pulled_ms(queue: QueueInState) -> int:
 
 
 def _not_consumed_ms(queue: QueueInState) -> int:
-    """Of queues whose messages are pulled: a batch that takes long, or a listener that hangs."""
+    """The waiting time of queues whose messages are pulled: a batch that takes long, or a listener that hangs."""
     return stands_ms(queue) if stands_ms(queue) >= STANDS_FROM_MS and not _not_pulled_ms(queue) else 0
 
 
@@ -71,7 +71,7 @@ def _undecided(findings: TopicFindings, stall: _Stall, indices: list[int]) -> Un
 
 
 def falls_behind(findings: TopicFindings, offsets: OffsetHistory) -> Iterator[Undecided]:
-    """Queues of which much less is consumed than arrives: a burst, or a listener that is too slow for good."""
+    """Queues of which much less is consumed than arrives: a burst, or a listener that is always too slow."""
     flows = {index: flow_of(findings.evidence, index, offsets) for index in _owned(findings)}
     queues = findings.evidence.group.state.queues
     behind = {
@@ -90,14 +90,14 @@ def falls_behind(findings: TopicFindings, offsets: OffsetHistory) -> Iterator[Un
 
 
 def _is_behind(flow: Flow) -> bool:
-    """Whether less than half is consumed, and more waits than what arrives between a few commits."""
+    """True if less than half is consumed, and more waits than what arrives between a few commits."""
     if flow.in_per_s is None or flow.out_per_s is None or flow.over_ms < STANDS_FROM_MS:
         return False
     return flow.out_per_s < flow.in_per_s / 2 and (flow.lag or 0) * 1_000 > 2 * STANDS_FROM_MS * flow.in_per_s
 
 
 def without_offsets(observed: ObservedGroup, found: list[TopicFindings]) -> Iterator[Undecided]:
-    """Only offsets tell whether a queue stalls."""
+    """Queues without known offsets: only offsets show if a queue stalls."""
     for findings in found:
         topic = findings.evidence
         indices = [index for index in _owned(findings) if flow_of(topic, index, observed.offsets).lag is None]
@@ -111,7 +111,7 @@ def without_offsets(observed: ObservedGroup, found: list[TopicFindings]) -> Iter
 
 
 def _owned(findings: TopicFindings) -> list[int]:
-    """Queues that have one owner. In broadcasting every member consumes every queue."""
+    """Queues that have one owner; none in broadcasting, where every member consumes every queue."""
     if findings.evidence.broadcasts:
         return []
     return [index for index, verdict in findings.verdicts.items() if verdict.kind in (Kind.MATCH, Kind.MISPLACED)]

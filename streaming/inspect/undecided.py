@@ -1,4 +1,4 @@
-"""What cannot be judged yet, with what it looks like and when it can be."""
+"""Questions that cannot be decided yet: the possible finding, and when it can be judged."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ NO_TOPIC = "no topic is known that its members subscribe to"
 
 
 def found_by_kind(findings: TopicFindings) -> dict[Kind, list[int]]:
-    """Indices of queues of which the core finds that something is wrong."""
+    """Indices of queues with a finding of the core."""
     found: defaultdict[Kind, list[int]] = defaultdict(list)
     for index, verdict in findings.verdicts.items():
         if verdict.kind in WRONG:
@@ -45,7 +45,7 @@ def found_by_kind(findings: TopicFindings) -> dict[Kind, list[int]]:
 
 
 def of_empty(observed: ObservedGroup, evidence: GroupEvidence) -> Iterator[Undecided]:
-    """A group without members that messages wait for: since when it has none, a look cannot tell."""
+    """A group without members that messages wait for: a look cannot show since when it has none."""
     waiting = observed.offsets.waiting(evidence.now)
     if waiting.messages == 0:
         return
@@ -62,9 +62,9 @@ def of_empty(observed: ObservedGroup, evidence: GroupEvidence) -> Iterator[Undec
 
 
 def is_too_young(evidence: GroupEvidence, found: GroupFinding) -> bool:
-    """Whether it has not held for as long as an alert needs, of a kind that a group may show for a while and be well.
+    """True if it has not lasted for as long as an alert needs, for a kind that a healthy group may show for a while.
 
-    Not if the group is expected to have members at any time. What others say is true as soon as it is seen.
+    False if the group is expected to have members at any time. Other kinds are certain as soon as they are seen.
     """
     if KINDS[found.kind].fires_after is None or evidence.group.rule.always_on:
         return False
@@ -72,13 +72,13 @@ def is_too_young(evidence: GroupEvidence, found: GroupFinding) -> bool:
 
 
 def _held_for_ms(evidence: GroupEvidence, found: GroupFinding) -> int:
-    """How much longer it must hold."""
+    """The time for which it must still last."""
     timing = evidence.group.timing
     return fires_after_ms(found.kind, KINDS[found.kind].severity, timing) - (evidence.now - found.since_ts)
 
 
 def of_group_finding(evidence: GroupEvidence, found: GroupFinding) -> Undecided:
-    """What holds now, and may be over soon by itself."""
+    """A finding that is so now, and may end soon by itself."""
     left_ms = _held_for_ms(evidence, found)
     return Undecided(
         kind=found.kind.value,
@@ -91,7 +91,7 @@ def of_group_finding(evidence: GroupEvidence, found: GroupFinding) -> Undecided:
 
 
 def of_topic(findings: TopicFindings) -> Iterator[Undecided]:
-    """First what looks wrong, then what nothing can be said of, then queues that may stand still."""
+    """The questions of a topic: possible findings first, then unknown queues, then queues that may stall."""
     yield from _said_once(findings)
     unclear: defaultdict[tuple[Kind, str], list[int]] = defaultdict(list)
     for index, verdict in findings.verdicts.items():
@@ -104,7 +104,9 @@ def of_topic(findings: TopicFindings) -> Iterator[Undecided]:
 
 
 def _said_once(findings: TopicFindings) -> Iterator[Undecided]:
-    """Clients are asked at different instants: a queue that moves between two of them looks lost, or owned twice."""
+    """Questions after one report. Clients are asked at different times: a queue that moves looks lost or owned
+    twice.
+    """
     group = findings.evidence.group
     candidates = candidates_of_queues(group, [findings], recorded_since(group, [findings]))
     for kind, indices in found_by_kind(findings).items():
@@ -134,7 +136,7 @@ def _unclear(findings: TopicFindings, kind: Kind, indices: list[int], why: str) 
 
 
 def _cause(findings: TopicFindings, kind: Kind, indices: list[int]) -> tuple[str | None, str]:
-    """A cause is named only where one fits: what looks wrong for a moment needs none."""
+    """The cause, only if one fits: a finding that may last a moment needs none."""
     if kind not in EXPLAINED:
         return None, ""
     why = explain(findings.evidence, Found(kind, frozenset(indices)), findings.right(kind))
@@ -144,7 +146,7 @@ def _cause(findings: TopicFindings, kind: Kind, indices: list[int]) -> tuple[str
 
 
 def of_coverage(observed: ObservedGroup, evidence: GroupEvidence) -> Iterator[Undecided]:
-    """Brokers that did not say who the members are, members that did not say what they own, and what was too much."""
+    """The missing answers: brokers without a list of members, members without a report, and refused events."""
     for told, why in observed.refused.items():
         yield of_group(f"{told} was received and refused: {why}")
     for broker in observed.brokers:
@@ -162,7 +164,7 @@ def of_coverage(observed: ObservedGroup, evidence: GroupEvidence) -> Iterator[Un
 
 
 def of_unknown_brokers(observed: ObservedGroup, findings: list[TopicFindings]) -> Iterator[Undecided]:
-    """Brokers on which members own queues, and which no route has: they may have been lost before the look began."""
+    """Brokers on which members own queues, but without a route: they may have been lost before the look began."""
     hosting = {broker.broker_name for broker in observed.brokers}
     for one in findings:
         state = one.evidence.group.state
@@ -182,5 +184,5 @@ def of_unknown_brokers(observed: ObservedGroup, findings: list[TopicFindings]) -
 
 
 def of_group(evidence: str) -> Undecided:
-    """Nothing can be said of the group, or of a part of it."""
+    """The whole group, or a part of it, is unknown."""
     return Undecided(kind=Kind.UNKNOWN.value, evidence=evidence)
