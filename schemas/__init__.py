@@ -1,1 +1,1 @@
-"""What crosses a boundary: events in, facts out, and the names they share. No Spark, no clock, no I/O."""
+"""The data at the boundaries: events in, facts out, and the names they share. No Spark, no clock, no I/O."""

@@ -1,4 +1,4 @@
-"""A record's bytes to its events, or to the reasons why they cannot be used. Never raises for bad bytes."""
+"""Decodes a record's bytes to its events, or to the reasons why they are rejected. Never raises for bad bytes."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,9 +10,9 @@ from schemas.events import AnyEvent
 from schemas.quarantine import DETAIL_AT_MOST, Rejected, why_rejected
 from schemas.records import MAX_RECORD_BYTES
 
-REFUSED_AT_MOST = 16  # events of one record that are rejected one by one; all others of it are counted
+REFUSED_AT_MOST = 16  # events of one record that are rejected one by one; the others are only counted
 T = TypeVar("T")
-SHORTEST_EVENT = 64  # bytes: whatever is shorter lacks a field that every event has, and is not decoded
+SHORTEST_EVENT = 64  # bytes: a shorter element lacks a field that every event has, and is not decoded
 _decoder = msgspec.json.Decoder(AnyEvent | list[AnyEvent])
 _elements_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 _element_decoder = msgspec.json.Decoder(AnyEvent)
@@ -45,7 +45,7 @@ def decode_record(
 def _decode(value: bytes, decoder: msgspec.json.Decoder[T]) -> T | Rejected:
     try:
         if not value.isascii():
-            value.decode()  # the decoder does not look at the bytes of unknown fields
+            value.decode()  # the decoder does not check the bytes of unknown fields
         return decoder.decode(value)
     except msgspec.ValidationError as error:
         return Rejected("bad_field", str(error)[:DETAIL_AT_MOST])
@@ -58,7 +58,7 @@ def _decode(value: bytes, decoder: msgspec.json.Decoder[T]) -> T | Rejected:
 
 
 def _decode_each(key: bytes | None, value: bytes, arrival_ts: int | None) -> list[AnyEvent | Rejected]:
-    """The events of an array one by one, so that a bad one does not harm the others; none if it is no array.
+    """The events of an array, decoded one by one so that a bad one does not harm the others; none if it is no array.
 
     A record may have 65,000 elements, but only 2,048 that are long enough to be decoded.
     """
@@ -73,7 +73,7 @@ def _decode_each(key: bytes | None, value: bytes, arrival_ts: int | None) -> lis
 def _check_all(
     decoded: Iterable[AnyEvent | Rejected], key: bytes | None, arrival_ts: int | None
 ) -> list[AnyEvent | Rejected]:
-    """Those of an array, which are all of one group."""
+    """The events of an array after the checks. They must all be of one group."""
     checked: list[AnyEvent | Rejected] = []
     group: tuple[str, str] | None = None
     for event in decoded:
@@ -88,9 +88,9 @@ def _check_all(
 
 
 def _with_places(checked: list[AnyEvent | Rejected], elements: list[msgspec.Raw]) -> list[AnyEvent | Rejected]:
-    """Says of each event that was rejected which one of the array it is, and gives its bytes.
+    """Add to each rejected event its place in the array and its bytes.
 
-    Of those beyond the first, one for each reason says how many more there are.
+    After the first rejected events, one for each reason counts how many more there are.
     """
     placed: list[AnyEvent | Rejected] = []
     rejected, more = 0, Counter[str]()

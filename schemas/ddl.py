@@ -1,4 +1,4 @@
-"""Spark SQL types of Python's annotations, so that a table can't drift from the code."""
+"""Spark SQL types of Python's annotations, so that tables always match the code."""
 
 from datetime import date, datetime
 from enum import Enum
@@ -45,7 +45,7 @@ def struct_type(struct: type[Struct]) -> str:
 
 
 def item_type(annotation: Any) -> Any:
-    """The type of a list's items; None where the annotation is no list."""
+    """The type of a list's items; None if the annotation is no list."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     return arguments[0] if origin is list or (origin is tuple and arguments[1:] == (...,)) else None
 

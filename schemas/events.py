@@ -1,10 +1,10 @@
-"""The events, one typed definition each: six of what is known of a cluster, and one of its operator.
+"""The events, one typed definition each: six about the state of a cluster, and one from its operator.
 
-JSON, under the Kafka key ``cluster/group``: a record is one event, or an array of events of one group. Times are epoch
-milliseconds, UTC.
-Unknown fields are ignored: a newer producer does not break an older reader, and fields that only older producers
-write do no harm. What is defined here is checked strictly. ``schemas/json/`` holds the JSON Schema files made from
-these definitions.
+Events are JSON under the Kafka key ``cluster/group``: a record is one event, or an array of events of one group. Times
+are epoch milliseconds, UTC.
+Unknown fields are ignored: a newer producer does not break an older reader, and fields that only older producers write
+do no harm. Defined fields are checked strictly. ``schemas/json/`` has the JSON Schema files made from these
+definitions.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ from schemas.identity import MessageQueue
 
 SCHEMA_VERSION = 1
 PARTS_AT_MOST = 64  # of one round: some 100,000 names
-# Fields of a Round that are spread over its parts. All else stands in each part.
+# Fields of a Round that are spread over its parts. All other fields are in each part.
 SPREAD_OVER_PARTS = ("brokers", "unchanged_lists", "asked", "not_asked", "reports", "offsets", "heartbeats")
 
 Name = Annotated[str, Meta(min_length=1, max_length=1024)]
@@ -30,12 +30,12 @@ MessageModel = Literal["CLUSTERING", "BROADCASTING"]
 
 
 class Event(Struct, tag_field="event", kw_only=True, frozen=True, omit_defaults=True, gc=False):
-    """What every event carries.
+    """Base of the events, with the fields that each of them has.
 
     ``cluster`` is the name configured for a set of name servers, not the broker's cluster name.
-    ``round`` numbers the collection rounds of a cluster, rising but for a clock that is set back (the start time).
-    ``seq`` counts up by one per group and ``source``: a gap that stays open tells that events were lost on the way.
-    ``source`` names one life of one producer; a restarted producer takes a new one and counts from anywhere.
+    ``round`` numbers the collection rounds of a cluster by their start time; it rises unless a clock is set back.
+    ``seq`` counts up by one per group and ``source``: a gap that stays open shows that events were lost on the way.
+    ``source`` names one run of one producer; a restarted producer takes a new one and counts from any number.
     """
 
     schema: Annotated[int, Meta(ge=1, le=SCHEMA_VERSION)]
@@ -48,7 +48,7 @@ class Event(Struct, tag_field="event", kw_only=True, frozen=True, omit_defaults=
 
 
 class Subscription(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One topic that a client subscribes to, with its filter; ``expression`` is None where only the topic is known.
+    """One topic that a client subscribes to, with its filter; ``expression`` is None if only the topic is known.
 
     ``expression_type`` SQL92: the filter is an expression in SQL; any other: it names tags (``ExpressionType``).
     """
@@ -61,11 +61,11 @@ class Subscription(Struct, frozen=True, omit_defaults=True, gc=False):
 class Heartbeat(Event, tag="heartbeat", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Broker ``broker_name`` knows client ``client_id`` as a member of the group.
 
-    ``observed``: ``listed`` when a poll saw it in the broker's list (when it last sent a heartbeat is then
-    not known), ``heartbeat`` when someone saw the heartbeat itself. ``addresses``: one per channel; two
-    channels under one client id are two entries. ``version`` is one of ``MQVersion``: its name, or its ordinal.
-    ``alive``: how many of these channels have sent a heartbeat within the last 31 s, or since the producer saw all of
-    them first; a dead channel sends none. It is left out (null) where that is not known.
+    ``observed``: ``listed`` if a poll saw it in the broker's list (the time of its last heartbeat is then not known),
+    ``heartbeat`` if the heartbeat itself was seen. ``addresses``: one per channel; two channels under one client id are
+    two entries. ``version`` is one of ``MQVersion``: its name, or its ordinal. ``alive``: how many of these channels
+    have sent a heartbeat within the last 31 s, or since the producer saw all of them first; a dead channel sends none.
+    It is left out (null) if that is not known.
     """
 
     broker_name: Name
@@ -99,7 +99,7 @@ class RouteQueues(Struct, frozen=True, gc=False):
 
 
 class RouteCopy(Struct, frozen=True, gc=False):
-    """What other name servers (their addresses) have of the same topic."""
+    """The copy of the same topic at other name servers (their addresses)."""
 
     name_servers: tuple[Name, ...]
     brokers: tuple[RouteQueues, ...]
@@ -109,11 +109,9 @@ class TopicRoute(Event, tag="topic_route", frozen=True, kw_only=True, omit_defau
     """The queues of a topic per broker (``TopicRouteData``): a full snapshot; no ``brokers`` means no route.
 
     ``static``: its queues are only mapped to these brokers (``topicQueueMappingByBroker``). Clients own queues of a
-    broker ``__syslo__...`` instead, which no route names.
-
-    Name servers do not talk to each other, and each client asks one of its own choice. ``others`` are the copies of
-    name servers that differ from this one, which ``name_servers`` have: none if all that are configured agree. It is
-    left out (null) by a producer that asks only one of several.
+    broker ``__syslo__...`` instead, which no route names. Name servers do not talk to each other, and each client asks
+    one of its own choice. ``others`` are the copies of name servers that differ from this one, which ``name_servers``
+    have: none if all that are configured agree. It is left out (null) by a producer that asks only one of several.
     """
 
     topic: Name
@@ -132,7 +130,7 @@ class OwnedQueue(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class OwnedQueues(Struct, frozen=True, gc=False):
-    """The queues of one topic on one broker that a client says it owns."""
+    """The queues of one topic on one broker that a client reports to own."""
 
     topic: Name
     broker_name: Name
@@ -140,14 +138,14 @@ class OwnedQueues(Struct, frozen=True, gc=False):
 
 
 class AssignmentReport(Event, tag="assignment_report", frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """Which queues a client says it owns (``ConsumerRunningInfo``): a full snapshot of the moment ``answered_ts``.
+    """The queues that a client reports to own (``ConsumerRunningInfo``): a full snapshot of the moment ``answered_ts``.
 
-    ``answered`` false: it was asked and did not answer (``reason`` says how it failed); nothing else is then known.
-    ``start_ts`` (``PROP_CONSUMER_START_TIMESTAMP``) tells two instances with one client id apart.
-    ``pop`` are the queues of its pop table: such a client does not balance itself.
+    ``answered`` false: it was asked and did not answer (``reason``: how it failed); nothing else is then known.
+    ``start_ts`` (``PROP_CONSUMER_START_TIMESTAMP``) distinguishes two instances with one client id.
+    ``pop`` are the queues of its pop table: such a client does not rebalance by itself.
     ``consume_type`` (``PROP_CONSUME_TYPE``) is the client's own; a heartbeat's is that of the group's last heartbeat.
-    ``data_version``: a number that differs when anything here but times and ``cached_msg_count`` differs. A later round
-    confirms the report by it (``ConfirmedReport``); 0: no round does.
+    ``data_version``: a number that differs if anything here except times and ``cached_msg_count`` differs. A later
+    round confirms the report by it (``ConfirmedReport``); 0: no round does.
     """
 
     client_id: Name
@@ -188,7 +186,7 @@ class ConsumeProgress(Event, tag="consume_progress", frozen=True, kw_only=True, 
 
 
 class ListedClient(Struct, frozen=True, array_like=True, gc=False):
-    """The same as a ``Heartbeat`` of a client that was ``listed``, without subscriptions and ``alive``."""
+    """A ``Heartbeat`` of a client that was ``listed``, without subscriptions and ``alive``."""
 
     broker_name: Name
     client_id: Name
@@ -200,13 +198,13 @@ class ListedClient(Struct, frozen=True, array_like=True, gc=False):
 
 
 class BrokerAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What one broker answered in the round: its whole list of the group's client ids, double entries kept.
+    """The answer of one broker in the round: its whole list of the group's client ids, double entries kept.
 
-    ``listed_since``: ``ts`` of the marker that first told this list; 0: not known. Where markers got lost, it tells
-    whether the list was another one in between. ``entries``: of a list that is told in several parts of a round, how
-    many entries it has in all; 0: it stands here whole.
-    ``data_version``: a number that differs when the list differs in more than its order. ``unchanged``: the list is the
-    one that was told last under this number, and is left out here. An ``UnchangedList`` says the same.
+    ``listed_since``: ``ts`` of the first marker with this list; 0: not known. If markers got lost, it shows whether the
+    list was a different one in between. ``entries``: for a list that is split over several parts of a round, the number
+    of all its entries; 0: it is here completely.
+    ``data_version``: a number that differs if the list differs in more than its order. ``unchanged``: the list is the
+    last one sent under this number, and is left out here. An ``UnchangedList`` means the same.
     """
 
     broker_name: Name
@@ -220,7 +218,7 @@ class BrokerAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class UnchangedList(Struct, frozen=True, array_like=True, gc=False):
-    """A broker answered, and its list is the one that was told last under this ``data_version`` (``BrokerAnswer``)."""
+    """A broker answered, and its list is the last one sent under this ``data_version`` (``BrokerAnswer``)."""
 
     broker_name: Name
     data_version: Count
@@ -235,10 +233,10 @@ class NotAsked(Struct, frozen=True, gc=False):
 
 
 class ConfirmedReport(Struct, frozen=True, array_like=True, gc=False):
-    """A client said at ``answered_ts`` the same as in its last report with this ``data_version``.
+    """A client reported at ``answered_ts`` the same as in its last report with this ``data_version``.
 
-    ``busy`` are the owned queues in which it has messages in hand: their places among the queues of that report that
-    are not dropped, ``in_order_of_places``. The counts themselves change all the time and are not sent.
+    ``busy`` are the owned queues of which it has pulled and unconsumed messages: their places among the queues of that
+    report that are not dropped, ``in_order_of_places``. The counts themselves change all the time and are not sent.
     """
 
     client_id: Name
@@ -274,7 +272,7 @@ class QueueOffsets(Struct, frozen=True, array_like=True, gc=False):
 
 
 class TopicOffsets(Struct, frozen=True, array_like=True, gc=False):
-    """The same as a ``ConsumeProgress``: what a broker said at ``ts`` of the group's offsets of one topic."""
+    """A ``ConsumeProgress``: a broker's offsets of the group for some queues of one topic, read at ``ts``."""
 
     broker_name: Name
     topic: Name
@@ -283,27 +281,27 @@ class TopicOffsets(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """The round ended at ``ts``: the group's clock, and what the round covered.
+    """The round ended at ``ts``: the group's clock, and what the round covered. It is also called the marker.
 
     ``consume_enable`` and ``orderly`` come from the subscription group's settings. ``subscribed`` are the topics of the
     group's last heartbeat at each broker that lists a member, without retry topics. A topic that a reader knows and
-    that is not among them has no subscriber. Each of the three holds until a later marker tells it; None: as before, or
-    not known.
+    that is not among them has no subscriber. Each of the three is valid until a later marker has it; None: as before,
+    or not known.
     ``rival_subscriptions``: a broker knows one set of topics a group, that of its last heartbeat; these are the sets
-    that took turns there lately while the members stayed the same: members overwrite each other's.
+    that alternated there lately while the members stayed the same: members overwrite each other's.
     ``pop_topics`` are those of which a broker is set to hand out messages to the group itself (MessageRequestMode POP).
-    ``routes_changed_ts``: ``ts`` of the newest copy of a route that differed from the copy told before it, or was the
-    first of its topic; 0: none was told yet. Where events got lost, it tells whether a changed route was among them.
-    A producer that gives it also gives ``listed_since``; None: it gives neither.
-    ``part`` of ``parts``: a round that is too long for one record (128 KB) is told in parts with one ``ts``, numbered
+    ``routes_changed_ts``: ``ts`` of the newest copy of a route that differed from the copy sent before it, or was the
+    first of its topic; 0: none was sent yet. If events got lost, it shows whether a changed route was among them. A
+    producer that gives it also gives ``listed_since``; None: it gives neither.
+    ``part`` of ``parts``: a round that is too long for one record (128 KB) is sent in parts with one ``ts``, numbered
     from 0. ``brokers``, ``unchanged_lists``, ``asked``, ``not_asked``, ``reports``, ``offsets`` and ``heartbeats`` are
-    spread over them, all else stands in each. It counts as one marker.
-    ``look``: the producer has just started and does not know which groups had members before; so it tells this of every
-    group without members, and of one that has never been heard of it says nothing.
-    ``brokers``: what each broker of the group answered, but for those that ``unchanged_lists`` names.
+    spread over them; all other fields are in each part. The parts count as one marker.
+    ``look``: the producer has just started and does not know which groups had members before. So it sends such a round
+    for every group without members; a reader that does not know the group ignores it.
+    ``brokers``: the answer of each broker of the group, except those that ``unchanged_lists`` names.
     ``asked`` are the clients that were asked for a report, without those that ``reports`` confirms.
-    ``reports`` confirms what clients have said before; ``offsets`` and ``heartbeats`` tell what brokers said since the
-    round before: the same as events of their own, in fewer bytes. They count before the marker.
+    ``reports`` confirms earlier reports of clients; ``offsets`` and ``heartbeats`` are the brokers' answers since the
+    round before: the same as separate events, in fewer bytes. They count before the marker.
     """
 
     brokers: tuple[BrokerAnswer, ...]
@@ -327,7 +325,7 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
 class Forget(Event, tag="forget", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """An operator has retired the group: its open alerts end at once, and members that no broker lists are forgotten.
 
-    It is taken when it arrives, whatever its ``ts``; ``who`` is told with the alerts that it ends.
+    It takes effect on arrival, whatever its ``ts``; ``who`` is shown with the alerts that it ends.
     """
 
     who: Annotated[str, Meta(max_length=255)] = ""

@@ -1,9 +1,9 @@
-"""What evenkeel says: the facts, one typed payload each. Tables, pages and explanations are made from them.
+"""The facts, evenkeel's output: one typed payload each. Tables, pages and explanations are made from them.
 
 A row of the table ``facts`` is ``(identity, shard, seq, fact, cluster, group, topic, ts)`` and one of these payloads.
-``seq`` counts the facts of one (cluster, group), so it does not depend on how events were cut into batches.
-Fields that end with ``_ts`` are epoch milliseconds, UTC; those that end with ``_ms`` are milliseconds. The columns of
-the tables are derived from the fields (``schemas/tables.py``): the text of a field is the comment of its column, too.
+``seq`` counts the facts of one (cluster, group), so it does not depend on how events were cut into batches. Fields that
+end with ``_ts`` are epoch milliseconds, UTC; those that end with ``_ms`` are milliseconds. The columns of the tables
+are derived from the fields (``schemas/tables.py``): the text of a field is the comment of its column, too.
 """
 
 from typing import Annotated, ClassVar
@@ -74,13 +74,13 @@ class AlertState(Word):
 
 
 class WaitsFor(Word):
-    """What an alert that is pending waits for."""
+    """The condition that a pending alert waits for."""
 
     TIME = "time"
     DEPLOY = "deploy"
 
 
-OWNED_BY_NO_CLIENT = (Kind.ORPHANED, Kind.NO_MEMBERS)  # an empty list of owners is proof where one of these is found
+OWNED_BY_NO_CLIENT = (Kind.ORPHANED, Kind.NO_MEMBERS)  # with one of these findings, an empty list of owners is proof
 
 BrokerName = Annotated[str, "RocketMQ broker name; replicas share it"]
 QueueId = Annotated[int, "queue id: the queues of a topic on one broker are numbered from 0", AsColumn(type="INT")]
@@ -116,14 +116,14 @@ Details = Annotated[
 class Payload(Struct, frozen=True, kw_only=True):
     """Base of the payloads; ``fact`` is the name in the facts table's column of that name.
 
-    Defaults are written too: Spark reads the JSON of tens of thousands, and would have to fill in what is left out.
+    Defaults are written too: otherwise Spark would have to fill them in, in the JSON of tens of thousands of facts.
     """
 
     fact: ClassVar[str]
 
 
 def _if_known(owners: tuple[str, ...] | None, finding: str) -> tuple[str, ...] | None:
-    """The owners; None where an empty list proves nothing. Facts of an older evenkeel have an empty list for both."""
+    """The owners; None if an empty list proves nothing. Facts of an older evenkeel have an empty list for both."""
     return owners if owners or finding in OWNED_BY_NO_CLIENT else None
 
 
@@ -205,7 +205,7 @@ class AlertClient(Part, frozen=True):
 
 
 class AlertChange(Part, frozen=True):
-    """What changed shortly before an alert."""
+    """A change shortly before an alert."""
 
     ts: Annotated[int, "when it was seen", AsColumn("change_time")]
     what: Annotated[str, "joined, left, route_changed, broker_lost or broker_returned"]
@@ -300,7 +300,7 @@ class MembershipFact(Payload, frozen=True, kw_only=True):
 
 
 class MemberFact(Payload, frozen=True, kw_only=True):
-    """What is known of a client has changed."""
+    """The known state of a client has changed."""
 
     fact: ClassVar[str] = "member"
     client_id: ClientId
@@ -353,7 +353,7 @@ class QueueWaiting(Part, frozen=True):
 
 
 class GroupFact(Payload, frozen=True, kw_only=True):
-    """The status of a group changed, or how many messages wait for it, or it has been the same for an hour."""
+    """The status of a group or its number of waiting messages changed, or an hour has passed without a change."""
 
     fact: ClassVar[str] = "group"
     status: Annotated[str, "healthy, findings, settling, unknown, excluded or empty"]
@@ -415,8 +415,8 @@ class EventsLostFact(Payload, frozen=True, kw_only=True):
 class QuarantineFact(Payload, frozen=True, kw_only=True):
     """A record, or one event of it, that could not be used.
 
-    Of a record, and of a batch, only the first events that are refused have a fact each. One more for each reason says
-    how many others there are.
+    Only the first refused events of a record, and of a batch, have a fact each. One more fact for each reason counts
+    the others.
     """
 
     fact: ClassVar[str] = "quarantine"
@@ -440,14 +440,14 @@ class QuarantineFact(Payload, frozen=True, kw_only=True):
     ] = 1
 
 
-FAILED = "failed"  # HealthFact.status of the last words of a job that ends with an error
+FAILED = "failed"  # HealthFact.status in the last fact of a job that ends with an error
 
 
 class Contradiction(Struct, frozen=True, omit_defaults=True):
     """Rounds of ``source`` contradict those of ``followed``, by which the group is judged; they are not taken.
 
-    ``ahead_ms``: how far their time is from the group's clock; negative: behind it. Or it is 0, and both say for
-    ``both_ms`` that broker ``broker_name`` listed these clients, and others.
+    ``ahead_ms``: how far their time is ahead of the group's clock; negative: behind it. If it is 0, both have reported
+    for ``both_ms`` that broker ``broker_name`` listed these clients, and others.
     """
 
     group: str
@@ -459,7 +459,7 @@ class Contradiction(Struct, frozen=True, omit_defaults=True):
 
 
 class HealthFact(Payload, frozen=True, kw_only=True):
-    """How evenkeel itself works, for each cluster about every 15 s. Where none comes, ``monitor_blind`` is paged.
+    """The health of evenkeel, for each cluster about every 15 s. If none comes, ``monitor_blind`` is paged.
 
     Kafka is asked every few seconds.
     """
@@ -522,7 +522,7 @@ PAYLOADS: tuple[type[Payload], ...] = (
 
 
 def payload_column(payload: type[Payload]) -> str:
-    """The column of the facts table that has this payload."""
+    """The column of the facts table for this payload."""
     return "group_status" if payload is GroupFact else payload.fact
 
 

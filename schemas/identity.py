@@ -16,7 +16,7 @@ class MessageQueue(NamedTuple):
 def java_order(text: str) -> bytes:
     """Sort key equal to ``java.lang.String.compareTo``: UTF-16 code units, then length.
 
-    It differs from Python's own order only where a character above U+FFFF meets one in U+E000..U+FFFF.
+    It differs from Python's own order only if a character above U+FFFF meets one in U+E000..U+FFFF.
     """
     return text.encode("utf-16-be", "surrogatepass")
 
@@ -36,16 +36,16 @@ def is_retry_topic(topic: str) -> bool:
 
 
 def host_of(client_id: str) -> str:
-    """Client ids are ``ip@instance``: a process that is started again keeps its host, and mostly takes a new id."""
+    """The host of a client id, ``ip@instance``. A restarted process keeps its host, and mostly takes a new id."""
     return client_id.partition("@")[0]
 
 
 def without_host(address: str, client_id: str) -> str:
-    """``:port`` of an address on the client id's own host; any other address as it is."""
+    """``:port`` of an address on the client id's own host; any other address unchanged."""
     host, colon, port = address.rpartition(":")
     return f":{port}" if colon and host == host_of(client_id) else address
 
 
 def with_host(address: str, client_id: str) -> str:
-    """The whole address again."""
+    """The whole address, from the result of ``without_host``."""
     return host_of(client_id) + address if address.startswith(":") else address

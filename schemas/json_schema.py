@@ -68,14 +68,14 @@ def _text(name: str, described: Any) -> str:
 
 
 def _without_discriminators(schema: Any) -> Any:
-    """Without OpenAPI's keyword, which JSON Schema does not have."""
+    """The schema without OpenAPI's keyword ``discriminator``, which JSON Schema does not have."""
     if isinstance(schema, dict):
         return {key: _without_discriminators(value) for key, value in schema.items() if key != "discriminator"}
     return [_without_discriminators(value) for value in schema] if isinstance(schema, list) else schema
 
 
 def _plain(docstring: str) -> str:
-    """A docstring's words without its indentation, line ends and markup."""
+    """The text of a docstring without its indentation, line ends and markup."""
     paragraphs = inspect.cleandoc(docstring).replace("``", "`").split("\n\n")
     return "\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 

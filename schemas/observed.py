@@ -1,8 +1,8 @@
-"""What shows that a finding and its cause are right: one struct for each kind of evidence.
+"""The evidence for a finding and its cause: one struct for each kind of evidence.
 
 The detector fills these in and writes no sentences; ``streaming.notices`` makes sentences of them, in English and
-Chinese. An alert carries one :class:`Observed`, in which every kind of evidence has a field and most fields are null.
-SQL reads ``observed.member_gone.clients.client_ids``. Durations are milliseconds, as of the fact's ``seen_ts``.
+Chinese. An alert has one :class:`Observed`, in which every kind of evidence has a field and most fields are null. SQL
+reads ``observed.member_gone.clients.client_ids``. Durations are milliseconds, as of the fact's ``seen_ts``.
 """
 
 from collections.abc import Iterable
@@ -21,16 +21,16 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 class Clients(Struct, frozen=True):
-    """Some clients in order of their ids: the first of them, at most 20, and how many there are."""
+    """Some clients in order of their ids: the first of them, at most 20, and their number."""
 
     client_ids: tuple[str, ...]
     count: int
 
 
 class Stall(Part, frozen=True, kw_only=True):
-    """``waiting`` messages wait in the queues, and the first of these queues has stood still for ``stalled_ms``.
+    """``waiting`` messages wait in the queues, and the first of these queues has not moved for ``stalled_ms``.
 
-    ``by_pull_offset`` false: a broker before 5.1 tells no pull offset, so it is the consumer offset that stands still.
+    ``by_pull_offset`` false: a broker before 5.1 has no pull offset, so it is the consumer offset that does not move.
     """
 
     waiting: int
@@ -39,9 +39,9 @@ class Stall(Part, frozen=True, kw_only=True):
 
 
 class Unconsumed(Part, frozen=True, kw_only=True):
-    """Nothing was consumed for ``unconsumed_ms`` by an owner with messages in hand.
+    """An owner with pulled messages has consumed nothing for ``unconsumed_ms``.
 
-    ``pulled``: how many it had pulled by then, where it does not say itself that it has some; else null.
+    ``pulled``: how many it had pulled by then, if it does not report itself that it has some; else null.
     """
 
     unconsumed_ms: int
@@ -61,7 +61,7 @@ class NotInRoute(Part, frozen=True, kw_only=True):
 
 
 class SubscriptionMembers(Struct, frozen=True):
-    """Members with the same subscriptions: topics, each with its filter where it has one (``T (TagA)``)."""
+    """Members with the same subscriptions: topics, each with its filter if it has one (``T (TagA)``)."""
 
     subscriptions: tuple[str, ...]
     clients: Clients
@@ -76,7 +76,7 @@ class SubscriptionsDiffer(Part, frozen=True, kw_only=True):
 class SubscriptionsInTurn(Part, frozen=True, kw_only=True):
     """Brokers show these sets of topics in turn: members overwrite each other's subscription.
 
-    ``refused_topic``: while the set that is shown lacks this topic, brokers refuse the pulls of its queues.
+    ``refused_topic``: while the shown set lacks this topic, brokers refuse the pulls of its queues.
     """
 
     topics: tuple[tuple[str, ...], ...]
@@ -91,10 +91,10 @@ class QueueName(Struct, frozen=True):
 
 
 class UnreadableQueues(Struct, frozen=True):
-    """Queues that nobody can read, for one cause.
+    """Queues that no member can read, for one cause.
 
     ``waiting`` messages of the group wait in them, by offsets of which the oldest was read at ``read_ts``; null: not
-    known. ``at_least``: of some queue it is only known how many have arrived since it was first read.
+    known. ``at_least``: for some queue it is only known how many have arrived since it was first read.
     """
 
     cause: str
@@ -105,7 +105,7 @@ class UnreadableQueues(Struct, frozen=True):
 
 
 class Unreadable(Part, frozen=True, kw_only=True):
-    """Messages arrive in queues that nobody can read."""
+    """Messages arrive in queues that no member can read."""
 
     causes: tuple[UnreadableQueues, ...]
 
@@ -113,8 +113,8 @@ class Unreadable(Part, frozen=True, kw_only=True):
 class NoMemberListed(Part, frozen=True, kw_only=True):
     """No broker lists a member. ``waiting`` messages wait; null: not known; ``at_least``: not known of every queue.
 
-    ``away_before_ms``: how long it had none before, at most, and came back each time; null: it is not known to do so.
-    ``allowed_ms``: how long it may have none by configuration; null: this says nothing.
+    ``away_before_ms``: the longest of its earlier times without members; null: none are known. ``allowed_ms``: how long
+    it may have none by configuration; null: not configured.
     """
 
     waiting: int | None
@@ -124,9 +124,9 @@ class NoMemberListed(Part, frozen=True, kw_only=True):
 
 
 class ClientsComeAndGo(Part, frozen=True, kw_only=True):
-    """``names`` are client ids, or hosts whose processes come one after the other.
+    """``names`` are client ids, or hosts whose processes are replaced one after the other.
 
-    ``changes``: joins and leaves of all members within ``within_ms``; null: these have come and gone for that long.
+    ``changes``: joins and leaves of all members within ``within_ms``; null: these have joined and left for that long.
     """
 
     names: tuple[str, ...]
@@ -142,7 +142,7 @@ class MoreMembersThanQueues(Part, frozen=True, kw_only=True):
 
 
 class SameClientId(Part, frozen=True, kw_only=True):
-    """``instances`` processes use one client id, from these addresses; ``start_ts`` where they tell it."""
+    """A client id that ``instances`` processes use, from these addresses; ``start_ts`` if they report it."""
 
     client_id: str
     instances: int
@@ -153,7 +153,7 @@ class SameClientId(Part, frozen=True, kw_only=True):
 class ListedTwice(Part, frozen=True, kw_only=True):
     """A client id is listed ``entries`` times, and no second instance is proven.
 
-    If one of the connections has died, brokers drop it within ``gone_within_ms``.
+    If one of the connections is dead, brokers drop it within ``gone_within_ms``.
     """
 
     client_id: str
@@ -203,7 +203,7 @@ class SdksDiffer(Part, frozen=True, kw_only=True):
 
 
 class OwnersBalanceOtherwise(Part, frozen=True, kw_only=True):
-    """Members that the strategy gives the queues to, and that do not go by it. ``exclusions`` say why."""
+    """Members to which the strategy gives the queues, but which do not follow it. ``exclusions``: the reasons."""
 
     clients: Clients
     exclusions: tuple[str, ...]
@@ -235,7 +235,7 @@ class NotConfigured(Part, frozen=True, kw_only=True):
 
 
 class NotLocked(Part, frozen=True, kw_only=True):
-    """Orderly: members that should own the queues and have not got the broker's lock of them."""
+    """Orderly: members that should own the queues but do not have the broker's lock of them."""
 
     clients: Clients
 
@@ -248,20 +248,20 @@ class BrokerQueues(Struct, frozen=True):
 
 
 class RouteAtNameServers(Struct, frozen=True):
-    """The route as these name servers (host:port) hold it; empty: not known which."""
+    """The route as these name servers (host:port) have it; empty: not known which."""
 
     name_servers: tuple[str, ...]
     brokers: tuple[BrokerQueues, ...]
 
 
 class RoutesDiffer(Part, frozen=True, kw_only=True):
-    """Name servers hold different copies of the topic's route."""
+    """Name servers have different copies of the topic's route."""
 
     copies: tuple[RouteAtNameServers, ...]
 
 
 class OldRoute(Part, frozen=True, kw_only=True):
-    """The route changed ``changed_ms`` before, and members still go by the one before."""
+    """The route changed ``changed_ms`` before, and members still use the one before."""
 
     changed_ms: int
 
@@ -274,29 +274,29 @@ class NotAnswering(Part, frozen=True, kw_only=True):
 
 
 class ClientsStuck(Part, frozen=True, kw_only=True):
-    """Every queue of these owners stands still; where ``broker_names`` are given, only those on these brokers."""
+    """No queue of these owners moves; with ``broker_names``, this is so only on these brokers."""
 
     clients: Clients
     broker_names: tuple[str, ...] = ()
 
 
 class OwnersDoNotReport(Part, frozen=True, kw_only=True):
-    """Members that should own the queues, pull by themselves, and do not say which queues they own."""
+    """Members that should own the queues, pull by themselves, and do not report which queues they own."""
 
     clients: Clients
 
 
 class MemberGone(Part, frozen=True, kw_only=True):
-    """The last owners, who have left; nobody has taken their queues over."""
+    """The last owners, who have left; no other client has taken their queues."""
 
     clients: Clients
 
 
 class Unexplained(Part, frozen=True, kw_only=True):
-    """``reported`` of ``members`` members have reported, and no known cause fits.
+    """No known cause fits; ``reported`` of ``members`` members have reported.
 
-    ``changed_ms``: how long before members or routes changed last; null: not since the first round. ``keep``: clients
-    that own some of the queues, which others should own; ``leave``: clients that should own some, and do not.
+    ``changed_ms``: how long ago members or routes changed last; null: not since the first round. ``keep``: clients that
+    own some of the queues, which others should own; ``leave``: clients that should own some, and do not.
     """
 
     reported: int
@@ -309,7 +309,7 @@ class Unexplained(Part, frozen=True, kw_only=True):
 class Observed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One field for each kind of evidence; an alert has one or two of them, all others are null.
 
-    ``fired_times``: how often the alert has fired, where it comes and goes. ``forgotten_by``: who forgot the group.
+    ``fired_times``: how often the alert has fired, if it comes and goes. ``forgotten_by``: who retired the group.
     """
 
     stall: Stall | None = None
@@ -345,19 +345,19 @@ class Observed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def counted(number: int) -> int:
-    """A number of messages, at most what a table's BIGINT holds: offsets may be anything up to that."""
+    """A number of messages, limited to a table's BIGINT: offsets may be anything up to that."""
     return min(number, MOST_MESSAGES)
 
 
 def clients(client_ids: Iterable[str], at_most: int = CLIENTS_AT_MOST) -> Clients:
-    """Cut to what a person reads: a group may have thousands."""
+    """Some clients, cut to what a person reads: a group may have thousands."""
     names = sorted(client_ids)
     return Clients(tuple(names[:at_most]), len(names))
 
 
 @cache
 def fields_by_type() -> dict[type[Part], str]:
-    """The field of :class:`Observed` that holds each kind of evidence."""
+    """The field of :class:`Observed` for each kind of evidence."""
     hints = get_type_hints(Observed)
     kinds = {name: get_args(hint)[0] for name, hint in hints.items() if get_args(hint)}
     return {kind: name for name, kind in kinds.items() if issubclass(kind, Part)}
@@ -370,10 +370,10 @@ def observed(*parts: Part | None) -> Observed:
 
 
 def with_part(evidence: Observed, part: Part) -> Observed:
-    """The same, with ``part`` in its field."""
+    """The evidence with ``part`` in its field."""
     return replace(evidence, **{fields_by_type()[type(part)]: part})
 
 
 def parts_of(evidence: Observed) -> list[Part]:
-    """Those that are not null, in the order of the fields."""
+    """The parts that are not null, in the order of the fields."""
     return [part for name in fields_by_type().values() if (part := getattr(evidence, name)) is not None]

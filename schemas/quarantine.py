@@ -1,4 +1,4 @@
-"""What goes to quarantine, and why: events that cannot be decoded, and those that their key or their time refutes."""
+"""Rejected events: those that cannot be decoded, and those whose key or time is wrong."""
 
 from functools import lru_cache
 
@@ -7,17 +7,17 @@ from msgspec import Struct
 from schemas.events import AnyEvent
 from schemas.records import group_key
 
-QUARANTINED_BYTES = 64 * 1024  # of a value that is rejected, so many are kept
-DETAIL_AT_MOST = 500  # characters of what is said of a rejected value: an error may quote all of it
+QUARANTINED_BYTES = 64 * 1024  # bytes of a rejected value that are kept
+DETAIL_AT_MOST = 500  # characters in the text about a rejected value: an error may quote all of it
 MAX_AHEAD_OF_ARRIVAL_MS = 5 * 60 * 1000
-EARLIEST_TS = 1_000_000_000_000  # September 2001: anything earlier is seconds, or zero, in place of milliseconds
+EARLIEST_TS = 1_000_000_000_000  # September 2001: an earlier time is in seconds, or zero, instead of milliseconds
 
 
 class Rejected(Struct, frozen=True):
-    """What cannot be used. ``reason`` is a stable word; ``detail`` says what and where.
+    """A record or event that cannot be used. ``reason`` is a stable word; ``detail`` is the error and its place.
 
-    ``value`` are the bytes of the one event of a record that cannot be used; None: it is the whole record.
-    ``events``: how many events it stands for; more than one where those of a record are only counted.
+    ``value`` are the bytes of the one event of a record that cannot be used; None: it is the whole record. ``events``:
+    how many events it stands for; more than one if those of a record are only counted.
     """
 
     reason: str
@@ -27,7 +27,7 @@ class Rejected(Struct, frozen=True):
 
 
 def why_rejected(event: AnyEvent, key: bytes | None, arrival_ts: int | None) -> Rejected | None:
-    """By the record's key, and by the event's time; None: the event can be used."""
+    """The rejection because of the record's key or the event's time; None: the event can be used."""
     return _check_key(event, key, arrival_ts) or _check_time(event, arrival_ts)
 
 

@@ -1,8 +1,8 @@
-"""Why a queue or a group is not judged, or why a queue's expected owners are not known, as data.
+"""Reasons as data: why a queue or a group is not judged, or why a queue's expected owners are not known.
 
 The detector gives a :class:`Reason` and writes no sentences; ``streaming.notices`` makes sentences of it, in English
-and Chinese. A fact holds the kind in ``reason`` and the details in ``reason_details``. Facts of evenkeel 0.1 hold an
-English sentence in ``reason`` instead of the kind, except where a queue or a group is EXCLUDED.
+and Chinese. A fact has the kind in ``reason`` and the details in ``reason_details``. Facts of evenkeel 0.1 have an
+English sentence in ``reason`` instead of the kind, except if a queue or a group is EXCLUDED.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from schemas.word import Word
 
 
 class ReasonKind(Word):
-    """In groups: what is EXCLUDED, what is UNKNOWN, what is SETTLING, other findings, expected owners not known."""
+    """Kinds of reasons, grouped: for EXCLUDED, UNKNOWN, SETTLING, other findings, and unknown expected owners."""
 
     CONFIGURED = "CONFIGURED"
     STATIC_TOPIC = "STATIC_TOPIC"
@@ -73,10 +73,10 @@ KINDS = frozenset(kind.value for kind in ReasonKind)
 
 
 class ReasonDetails(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a kind of reason says beside its name; each kind fills in its own fields, and all others are null.
+    """The details of a reason beside its kind; each kind fills in its own fields, and all others are null.
 
     ``broker_names``: the brokers that did not answer, whose list changed, or that came back. ``clients``: the members
-    that have not reported, or never say what they own; ``exclusions``: why these do not say it, empty: they only pull.
+    that have not reported, or never report what they own; ``exclusions``: why these do not, empty: they only pull.
     ``changed_ts``: when the last change was seen; ``counts_from_ts``: reports that are answered then or later count.
     ``since_ts``: since when no broker has listed a member. ``strategy``: name or Java class of the strategy.
     ``refused_as``: the reason of the refused events in the table quarantine. ``error``: the text of the error.
@@ -94,7 +94,7 @@ class ReasonDetails(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Reason(NamedTuple):
-    """``details`` None: the kind says it all."""
+    """A reason. ``details`` None: the kind has none."""
 
     kind: ReasonKind
     details: ReasonDetails | None = None

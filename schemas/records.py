@@ -1,4 +1,4 @@
-"""A Kafka record: its key, how long key and value may be, and how encoded events are joined to a value."""
+"""A Kafka record: its key, the limits of key and value, and the joining of encoded events to a value."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -8,7 +8,7 @@ MAX_KEY_BYTES = 4 * (255 + 1024) + 1  # the longest names of a cluster and a gro
 
 
 def group_key(cluster: str, group: str) -> str:
-    """The Kafka key under which everything about a consumer group travels: ``cluster/group``.
+    """The Kafka key of all events of a consumer group: ``cluster/group``.
 
     A cluster name has no ``/`` (configuration refuses it), so the first one divides the two.
     """

@@ -1,7 +1,7 @@
-"""What a table's definition is made of, and how its columns are derived from the fields of a fact.
+"""The parts of a table's definition, and how its columns are derived from the fields of a fact.
 
-A field says once what it is: ``Annotated[type, "what it is, its unit, and what null means"]``. The column of a field
-``read_ts`` (epoch ms) is ``read_time``, a TIMESTAMP. What else the column has of its own is the field's ``AsColumn``.
+A field is described once: ``Annotated[type, "what it is, its unit, and what null means"]``. The column of a field
+``read_ts`` (epoch ms) is ``read_time``, a TIMESTAMP. The field's ``AsColumn`` has the column's other properties.
 """
 
 from collections.abc import Iterable
@@ -15,20 +15,20 @@ from schemas.ddl import item_type, sql_type
 
 
 class Form(Enum):
-    """How a column's value is made from the value of the fact's field."""
+    """The way to make a column's value from the value of the fact's field."""
 
     SAME = auto()
     TIME = auto()  # a TIMESTAMP of epoch milliseconds, or a list of both
     PARTS = auto()  # a list of structs, whose fields have the names and types of columns
     FILLED = auto()  # null for an empty string
-    OWNERS = auto()  # facts of an older evenkeel have an empty list also where owners are not known
+    OWNERS = auto()  # facts of an older evenkeel have an empty list also if owners are not known
     TEXT = auto()  # bytes as text
     BEGINNING = auto()  # the first bytes as text
-    DIFFERENCE = auto()  # of two fields: ``path`` is "more - less"
+    DIFFERENCE = auto()  # the difference of two fields: ``path`` is "more - less"
 
 
 class AsColumn(NamedTuple):
-    """What the field's column has other than the field. ``exists`` false: the field has none.
+    """Properties of a column that differ from its field's. ``exists`` false: the field has no column.
 
     ``older``: the column that has its values in tables of an older evenkeel.
     """
@@ -48,7 +48,7 @@ class Part(Struct, frozen=True):
 
 
 class Column(NamedTuple):
-    """A column. ``type`` is a type of Spark SQL; ``comment`` says what it is, its unit, and what null means.
+    """A column. ``type`` is a type of Spark SQL; ``comment``: its meaning, its unit, and what null means.
 
     ``path``: where the facts table has the value, as ``queue.ended.finding``; empty: in no fact. ``parts``: of PARTS.
     ``older``: the column that has its values in tables of an older evenkeel.
@@ -70,10 +70,10 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A Delta table. ``keep_days``: for how long rows are kept unless the configuration says otherwise; 0: for ever.
+    """A Delta table. ``keep_days``: for how long rows are kept unless the configuration differs; 0: for ever.
 
     ``kinds``: the facts that make a row; ``needs``: a field that must not be null. ``keep_newest_of``: columns; the
-    newest row of each combination of their values is kept for ever, because it still holds. ``merge_keys``: columns
+    newest row of each combination of their values is kept for ever, because it is still valid. ``merge_keys``: columns
     that identify a row of a table of current state; empty: rows are only appended.
     """
 
@@ -96,7 +96,7 @@ def columns_of(struct: type[Struct], at: str, *only: str) -> tuple[Column, ...]:
 
 
 def fields_said(struct: type[Struct]) -> str:
-    """What the fields of the struct say of themselves, one after the other."""
+    """The descriptions of the struct's fields, one after the other."""
     hints = get_type_hints(struct, include_extras=True)
     return listed((name, _extras(hints[name])[0]) for name in struct.__struct_fields__)
 

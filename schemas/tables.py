@@ -2,8 +2,8 @@
 
 ``facts`` is the log. History tables get one row a fact, appended; current tables have one row a thing: of each value of
 ``merge_keys`` the row with the largest ``seq``. Their columns are derived from the fields of the facts that make them.
-They are named so that no SQL dialect wants them quoted: ``consumer_group`` is the ``group`` of events and facts. Times
-are TIMESTAMP (UTC), durations BIGINT milliseconds.
+Their names need no quotes in any SQL dialect: ``consumer_group`` is the ``group`` of events and facts. Times are
+TIMESTAMP (UTC), durations BIGINT milliseconds.
 """
 
 from datetime import date, datetime
@@ -244,7 +244,7 @@ MONITOR_FAULTS = Table(
 
 
 class NotificationRow(Struct):
-    """A row of ``notifications``, which the notifier writes. It is made from no fact."""
+    """A row of ``notifications``, which the notifier writes. No fact makes it."""
 
     cluster: Annotated[str, CLUSTER_COMMENT]
     key: Annotated[str, "identifies the incident, at the sink too: the same from its first notice to its last"]

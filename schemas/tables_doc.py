@@ -1,4 +1,4 @@
-"""The columns of every table as they stand in ``docs/tables.md``; ``python -m schemas.tables_doc FILE`` writes them."""
+"""The columns of every table as in ``docs/tables.md``; ``python -m schemas.tables_doc FILE`` writes them."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ BEGIN, END = (
 
 
 def columns_section() -> str:
-    """Markdown: what each table is, then its columns."""
+    """The section in Markdown: each table's description, then its columns."""
     parts = ["## Current state: one row a thing, replaced as it changes", *map(_described, CURRENT)]
     parts += ["## History: one row an event, never changed", *map(_described, (*HISTORY, NOTIFICATIONS))]
     parts += ["## The log", _described(FACTS)]
@@ -21,7 +21,7 @@ def columns_section() -> str:
 
 
 def with_columns(document: str) -> str:
-    """The document, in which the section of columns is what the tables are now."""
+    """The document with its section of columns replaced by the current tables."""
     before, _, rest = document.partition(BEGIN)
     return before + columns_section() + rest.partition(END)[2]
 
@@ -43,7 +43,7 @@ def _kept(table: Table) -> list[str]:
 
 
 def _shown(sql_type: str) -> str:
-    """The type without the fields of a struct: what they are stands in the comment."""
+    """The type without the fields of a struct: the comment describes them."""
     before, struct, _ = sql_type.partition("STRUCT")
     return f"{before}STRUCT<...>{'>' * before.count('<')}" if struct else sql_type
 
