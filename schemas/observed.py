@@ -124,7 +124,7 @@ class NoMemberListed(Part, frozen=True, kw_only=True):
 
 
 class ClientsComeAndGo(Part, frozen=True, kw_only=True):
-    """``names`` are client ids, or hosts whose processes are replaced one after the other.
+    """The joins and leaves of clients. ``names`` are client ids, or hosts whose processes are replaced in turn.
 
     ``changes``: joins and leaves of all members within ``within_ms``; null: these have joined and left for that long.
     """
@@ -241,7 +241,7 @@ class NotLocked(Part, frozen=True, kw_only=True):
 
 
 class BrokerQueues(Struct, frozen=True):
-    """How many readable queues of the topic a broker has."""
+    """The number of readable queues of the topic that a broker has."""
 
     broker_name: str
     queues: int

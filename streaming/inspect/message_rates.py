@@ -26,7 +26,7 @@ class Flow(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """``messages`` None: not known. ``consumed_ts``: when the newest of the messages consumed there was stored."""
+    """The waiting messages; None: not known. ``consumed_ts``: when the newest message consumed there was stored."""
 
     messages: int | None
     queues: int

@@ -17,7 +17,9 @@ NO_OFFSETS = "its brokers have not given the offsets"
 
 
 class _Stall(NamedTuple):
-    """``lasts_ms``: for how long messages have waited; 0: they do not. ``judged_after_ms``: when the core judges it."""
+    """A kind of stall. ``lasts_ms``: the time messages have waited; 0: none wait. ``judged_after_ms``: the core's
+    limit.
+    """
 
     kind: Kind
     not_seen: str

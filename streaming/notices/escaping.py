@@ -1,7 +1,7 @@
 """Text escaped for each channel: no text in a name has an effect there, mentions people or acts as markup.
 
 Clients choose client ids, groups and topics. Control characters, terminal escapes and marks of text direction are
-written out (``\x1b``); line breaks stay, since names from :func:`write` have none left. Text that would mention
+written out (``\\x1b``); line breaks stay, since names from :func:`write` have none left. Text that would mention
 everybody (``@all``, ``<!channel>``, ``<at user_id="all">``), or show a link under another text, gets a full-width
 character in every channel: chats read Markdown even in plain text.
 """

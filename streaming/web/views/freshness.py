@@ -10,7 +10,9 @@ BLIND_AFTER_MS = LONG_QUIET_MS
 
 
 class Freshness(NamedTuple):
-    """``seen_ts``: the time of the newest round; None: not known. ``state``: ok, late, blind, not_known or replayed."""
+    """The freshness. ``seen_ts``: of the newest round; None: not known. ``state``: ok, late, blind, not_known or
+    replayed.
+    """
 
     state: str
     seen_ts: int | None

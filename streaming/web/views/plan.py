@@ -72,7 +72,7 @@ def group_now(current: CurrentGroup) -> GroupNow:
 
 
 class PlanCell(NamedTuple):
-    """``mark``: kept, moved (it had another owner), new (it had none) or gone (another client owns it afterwards)."""
+    """A cell. ``mark``: kept, moved (it had another owner), new (it had none) or gone (it has another afterwards)."""
 
     x: int
     y: int
