@@ -1,4 +1,4 @@
-"""What an operator sets: one TOML file (``conf/evenkeel.toml`` shows every key) and ``EVENKEEL__SECTION__KEY``."""
+"""The configuration: one TOML file (``conf/evenkeel.toml`` shows every key) and ``EVENKEEL__SECTION__KEY``."""
 
 from streaming.config.alert_rule_checks import zone_named
 from streaming.config.alerts import Alerts, RouteSection, SinkSection

@@ -1,4 +1,4 @@
-"""What single keys of the alert rules cannot say: which of a sink's keys go together, and what the machine has."""
+"""Checks of the alert rules across keys: the keys of a sink that go together, and what the machine has."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -21,11 +21,11 @@ _WITH_SECRET = _BY_APPRISE | {"pagerduty"}
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 _ADDRESS = "an address that begins with https:// or http://"
-_IN_A_HEADER = re.compile(r"[!-~]+")  # RFC 6750: a bearer token is ASCII without blanks
+_IN_A_HEADER = re.compile(r"[!-~]+")  # RFC 6750: a bearer token is ASCII without spaces
 
 
 def zone_named(name: str) -> ZoneInfo | None:
-    """The time zone; None where this machine has none of that name."""
+    """The time zone; None if this machine has none of that name."""
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, ZoneInfoNotFoundError):
@@ -33,7 +33,7 @@ def zone_named(name: str) -> ZoneInfo | None:
 
 
 def broken_alert_rules(alerts: Alerts, config: Config, environ: Mapping[str, str]) -> Iterator[Broken]:
-    """Every rule that valid values break, among themselves or beside ``config``."""
+    """Every rule that valid values break, among themselves or together with ``config``."""
     yield from _monitor(alerts, config)
     link = alerts.pages.link
     if link and not _is_link(link):
@@ -97,8 +97,10 @@ def _secret(number: int, sink: SinkSection, environ: Mapping[str, str]) -> Itera
 
 
 def _secret_fault(kind: str, place: SecretPlace, environ: Mapping[str, str]) -> str | None:
-    """What the place of a secret should be; None where it holds one. A path is not shown, nor a name that is not
-    written as those of variables are: somebody may have written the secret itself there."""
+    """What the place of a secret must be; None if there is a secret.
+
+    A path is not shown, nor a text that cannot be a variable's name: it may be the secret itself.
+    """
     if place.file and (fault := text_file_fault(place.file)) is not None:
         return fault
     if place.env and not environ.get(place.env, "").strip():
@@ -144,12 +146,12 @@ def _is_address(text: str) -> bool:
             and parts.port != 0
             and not any(map(str.isspace, text))
         )
-    except ValueError:  # [::1 without its end, a port of six digits
+    except ValueError:  # "[::1" without its bracket, or a port of six digits
         return False
 
 
 def _is_link(template: str) -> bool:
-    """Whether it is an address once names are filled in. Fields of a name, as in {group.x}, are none of its names."""
+    """True if the template becomes an address with names filled in. Fields of a name, as in {group.x}, are refused."""
     try:
         names = {name for _, name, _, _ in Formatter().parse(template) if name is not None}
         return names <= {"cluster", "group", "alert"} and _is_address(

@@ -1,4 +1,4 @@
-"""What ``conf/alerts.toml`` says: where pages go, how they are gathered, and when evenkeel itself is accused."""
+"""The sections of ``conf/alerts.toml``: sinks of pages, grouping, and when evenkeel itself is in trouble."""
 
 from typing import Annotated, Literal
 
@@ -18,7 +18,7 @@ SECRET = '{ env = "NAME" }, a variable of the environment that holds it, or { fi
 
 
 class Pages(Section):
-    """How alerts are gathered into pages."""
+    """The grouping of alerts into pages."""
 
     wait_seconds: float = Field(10, ge=0, le=600, allow_inf_nan=False)
     storm_groups: int = Field(20, ge=1, le=10_000)
@@ -30,28 +30,28 @@ class Pages(Section):
 
 
 class Monitor(Section):
-    """When evenkeel itself is in trouble."""
+    """The limits above which evenkeel itself is in trouble."""
 
     blind_seconds: float = Field(35, ge=5, le=3600, allow_inf_nan=False)
     late_seconds: float = Field(60, ge=10, le=3600, allow_inf_nan=False)
 
 
 class Heartbeat(Section):
-    """A dead-man switch elsewhere."""
+    """The calls to an external dead-man switch."""
 
     url: Annotated[str, SecretKind.ADDRESS] = ""
     every_seconds: float = Field(60, ge=5, le=3600, allow_inf_nan=False)
 
 
 class SecretPlace(Section):
-    """Where a secret is to be found: never in the file itself."""
+    """The place of a secret, which is never in the file itself."""
 
     env: str = ""
     file: File = ""
 
 
 class SinkSection(Section):
-    """One destination."""
+    """One sink."""
 
     name: str = Field("", description=SINK_NAME)
     kind: SinkKind = "log"
@@ -62,7 +62,7 @@ class SinkSection(Section):
 
 
 class RouteSection(Section):
-    """Which sinks are told of what; the first route that matches counts."""
+    """The sinks for some alerts; the first route that matches counts."""
 
     cluster: Pattern = "*"
     group: Pattern = "*"
@@ -71,7 +71,7 @@ class RouteSection(Section):
 
 
 class Alerts(Section):
-    """The whole file. Without one, all goes to the log. Made by ``load_alerts``."""
+    """The whole file, read by ``load_alerts``. Without a file, all pages go to the log."""
 
     pages: Pages = Field(default_factory=Pages)
     monitor: Monitor = Field(default_factory=Monitor)

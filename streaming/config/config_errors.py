@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, and how it is told: where, which key, its value, and what is allowed."""
+"""The faults of a configuration and their text: place, key, value, and what is allowed."""
 
 import json
 import re
@@ -25,7 +25,7 @@ _USERINFO = re.compile(r"://[^/@\s\"]+@")
 
 
 class NoValue(Enum):
-    """Stands for the value where there is none to show."""
+    """The marker for a fault without a value to show."""
 
     NO_VALUE = 0
 
@@ -35,7 +35,7 @@ NO_VALUE = NoValue.NO_VALUE
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """``where`` is the file or the environment variable; ``allowed`` says what to write instead."""
+    """A fault. ``where``: the file or the environment variable; ``allowed``: what to write instead."""
 
     where: str
     key: KeyPath
@@ -51,7 +51,7 @@ class Fault:
 
 
 class ConfigFaults(ConfigError):
-    """Every fault of a configuration; the message has one line for each. ``rest``: what is left without the faulty."""
+    """All faults of a configuration; the message has one line for each. ``rest``: the configuration without them."""
 
     def __init__(self, faults: Sequence[Fault], rest: object = None) -> None:
         super().__init__("\n".join(map(str, faults)))
@@ -60,7 +60,7 @@ class ConfigFaults(ConfigError):
 
 
 def key_text(key: KeyPath) -> str:
-    """``groups[0].strategy``; the first rule is 0."""
+    """The key as text, such as ``groups[0].strategy``; the first rule is 0."""
     text = ""
     for part in key:
         if isinstance(part, int):
@@ -71,35 +71,35 @@ def key_text(key: KeyPath) -> str:
 
 
 def is_secret(key: KeyPath) -> bool:
-    """Whether a value may be shown goes by its key alone. Of Kafka's options only those known to be harmless are."""
+    """True if the value must not be shown, by its key alone. Kafka's options are secret unless known to be harmless."""
     if key[:2] in (("source", "kafka"), ("collector", "kafka")) and len(key) > 2:
         return not _OPEN_KAFKA_OPTION.fullmatch(".".join(map(str, key[2:])))
     return any(isinstance(part, str) and _SECRET.search(part) for part in key)
 
 
 def sounds_secret(name: str) -> bool:
-    """Whether a key, an option or a variable of this name holds a secret, as far as its name tells."""
+    """True if the name of a key, an option or a variable sounds like that of a secret."""
     return _SECRET.search(name) is not None
 
 
 def holds_secret_property(text: str) -> bool:
-    """Whether options of Java set a property that sounds like a secret, as ``-Djavax.net.ssl.keyStorePassword=...``."""
+    """True if Java options set a property that sounds like a secret, as ``-Djavax.net.ssl.keyStorePassword=...``."""
     return _SECRET_PROPERTY.search(text) is not None
 
 
 def without_secret_properties(text: str) -> str:
-    """Options of Java up to the first value of such a property: where a quoted value ends is Java's to say."""
+    """Java options up to the first value of such a property: only Java knows where a quoted value ends."""
     found = _SECRET_PROPERTY.search(text)
     return text if found is None else f"{text[: found.end()]}{HIDDEN}"
 
 
 def without_userinfo(text: str) -> str:
-    """Addresses without the name and password that may stand before their host."""
+    """Addresses without the name and password before their host."""
     return _USERINFO.sub(f"://{HIDDEN}@", text)
 
 
 def shown_value(key: KeyPath, value: object) -> str:
-    """As TOML writes it, on one line and cut; never a secret."""
+    """The value as TOML writes it, on one line, shortened, and without secrets."""
     text = without_userinfo(json.dumps(_shown(key, value), ensure_ascii=False, default=str))
     return text if len(text) <= LONGEST_SHOWN_VALUE else f"{text[:LONGEST_SHOWN_VALUE]}..."
 

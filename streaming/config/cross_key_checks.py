@@ -1,4 +1,4 @@
-"""What single keys cannot say: which values go together, and what the machine allows."""
+"""Checks of the configuration across keys: values that go together, and what the machine allows."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from streaming.networks import is_in, networks, parsed
 
 
 class Broken(NamedTuple):
-    """The keys that don't go together, the one to name first, with its value."""
+    """A broken rule: the keys that don't go together. The first one is reported, with its value."""
 
     keys: tuple[KeyPath, ...]
     value: object
@@ -82,7 +82,7 @@ def _folders(config: Config, writes: Container[KeyPath]) -> Iterator[Broken]:
 
 
 def _storages(config: Config, writes: Container[KeyPath]) -> Iterator[Broken]:
-    """Commands that write checkpoints start Spark, which must know the file systems of all addresses."""
+    """Check addresses of storages. Commands that write checkpoints start Spark, which needs a file system for each."""
     if CHECKPOINT not in writes:
         return
     given: dict[KeyPath, str] = {TABLES: config.tables.path, CHECKPOINT: config.job.checkpoint}
@@ -94,7 +94,7 @@ def _storages(config: Config, writes: Container[KeyPath]) -> Iterator[Broken]:
 
 
 def _why_not_writable(path: Path) -> str | None:
-    """Why a folder can be neither written to nor created, or None."""
+    """The reason why a folder can be neither written to nor created, or None."""
     for place in (path, *path.parents):
         try:
             mode = place.stat().st_mode
@@ -156,7 +156,7 @@ def _collector(collector: Collector) -> Iterator[Broken]:
 
 
 def _name_servers_outside(collector: Collector) -> Iterator[Broken]:
-    """Of a name the address is known when it is connected to."""
+    """Check addresses of name servers against the networks. Host names are checked when they are connected to."""
     allowed = networks(collector.networks)
     for servers in collector.clusters.values() if allowed else ():
         for server in server_list(servers):
@@ -180,7 +180,7 @@ def _keys_of_access(collector: Collector) -> Iterator[Broken]:
 
 
 def _web(web: Web) -> Iterator[Broken]:
-    """Pages that others can reach want to know who reads them."""
+    """Check the web pages: if other machines can reach them, users or proxies must be configured."""
     users, proxies, listen = ("web", "users"), ("web", "proxies"), ("web", "listen")
     if not is_loopback(web.address()[0]) and not (web.users or web.proxies):
         allowed = "an address that only this machine reaches, as in 127.0.0.1:8400, where neither web.users nor "
@@ -195,7 +195,7 @@ def _web(web: Web) -> Iterator[Broken]:
 
 
 def _metrics(config: Config) -> Iterator[Broken]:
-    """Two servers of one machine cannot listen on one port, whichever processes they are in."""
+    """Check ports: two servers of one machine cannot listen on one port, also in different processes."""
     address, pages = config.metrics.address(), config.web.address()
     if address is not None and address[1] and address[1] == pages[1]:
         keys: tuple[KeyPath, ...] = (("metrics", "listen"), ("web", "listen"))
@@ -224,7 +224,7 @@ def _group_rule(number: int, rule: Rule) -> Iterator[Broken]:
 
 
 def _with_our_names(message: str) -> str:
-    """The strategies speak of their parameters by RocketMQ's names."""
+    """The message with our keys: strategies use RocketMQ's names for their parameters."""
     for java, key in NAME_OF_PARAM.items():
         message = re.sub(rf"\b{java}\b", key, message)
     return message

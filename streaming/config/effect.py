@@ -1,4 +1,4 @@
-"""What a configuration comes to, in a few lines for people. Secrets stay hidden."""
+"""A summary of a configuration in a few lines for people. Secrets stay hidden."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from streaming.config.sections import Config, Rule, Source, Web
 
 
 def differences(loaded: Loaded) -> Iterator[str]:
-    """A line for every key that is not at its default, with the variable that set it if one did."""
+    """A line for every key without its default value, with the variable that set it, if any."""
     defaults = Config()
     for key in all_keys():
         value, default = _at(loaded.config, key), _at(defaults, key)
@@ -22,7 +22,7 @@ def differences(loaded: Loaded) -> Iterator[str]:
 
 
 def summary(config: Config) -> Iterator[str]:
-    """A line a section."""
+    """A line for each section."""
     changed = sum(_at(config, key) != _at(Config(), key) for key in all_keys() if key[0] == "timing")
     job = config.job
     yield f"source   {_source(config.source)}"

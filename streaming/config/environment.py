@@ -1,4 +1,4 @@
-"""``EVENKEEL__SECTION__KEY``: single values in place of the file's. Tables and arrays are written as JSON."""
+"""``EVENKEEL__SECTION__KEY``: variables that replace values of the file. Tables and arrays are written as JSON."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ DELIMITER = "__"
 
 
 class Overrides(NamedTuple):
-    """``values`` is nested as the file is; ``names`` says which variable gave a key."""
+    """Values from variables. ``values``: nested like the file; ``names``: the variable that gave each key."""
 
     values: dict[str, Any]
     names: dict[KeyPath, str]
@@ -30,7 +30,7 @@ class Overrides(NamedTuple):
 
 
 def read_environment(environ: Mapping[str, str]) -> Overrides:
-    """A variable that begins with the prefix and matches no key is a fault; its value is not shown."""
+    """Read the variables. One with the prefix that matches no key is a fault; its value is not shown."""
     names: dict[KeyPath, str] = {}
     faults = []
     for name in sorted(environ):
@@ -45,7 +45,7 @@ def read_environment(environ: Mapping[str, str]) -> Overrides:
 
 
 class _Source(EnvSettingsSource):
-    """The variables given, not the process's; what is not JSON is left as text for the sections to refuse."""
+    """A source of the given variables, not the process's. What is not JSON stays text, which the sections refuse."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         super().__init__(Config, case_sensitive=False, env_prefix=PREFIX, env_nested_delimiter=DELIMITER)
@@ -78,7 +78,7 @@ def variable(key: KeyPath) -> str:
 
 
 def _typed(key: KeyPath, value: object) -> object:
-    """Text to the number or truth value that its key asks for; what is neither stays text and is refused."""
+    """The text as the number or boolean that its key requires. Other text stays text, and is refused."""
     if isinstance(value, dict):
         return {name: _typed((*key, name), inner) for name, inner in value.items()}
     field = field_at(key)

@@ -1,4 +1,4 @@
-"""Which keys there are, and what someone meant who wrote another. ``root`` is what the file as a whole is read as."""
+"""The keys that exist, and suggestions for unknown keys. ``root``: the model of the whole file."""
 
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -12,7 +12,7 @@ from streaming.config.sections import Config
 
 
 def field_at(key: KeyPath, root: type[BaseModel] = Config) -> FieldInfo | None:
-    """The definition of a key; of one inside a free table, that table's. None for a key that does not exist."""
+    """The definition of a key; for one inside a free table, that of the table. None: the key does not exist."""
     model: Any = root
     field: FieldInfo | None = None
     for part in key:
@@ -28,12 +28,12 @@ def field_at(key: KeyPath, root: type[BaseModel] = Config) -> FieldInfo | None:
 
 
 def all_keys(root: type[BaseModel] = Config) -> Iterator[KeyPath]:
-    """Every key outside arrays of tables, sections left out."""
+    """Every key outside arrays of tables, without the sections themselves."""
     yield from _keys((), root)
 
 
 def suggestion(key: KeyPath, root: type[BaseModel] = Config) -> str:
-    """What an unknown key may have been meant for."""
+    """A text with the key that was probably meant by an unknown key."""
     *table, last = key
     beside = _names_in(tuple(table), root)
     if near := get_close_matches(str(last), beside, n=1):
@@ -44,7 +44,7 @@ def suggestion(key: KeyPath, root: type[BaseModel] = Config) -> str:
 
 
 def closest_key(name: str) -> KeyPath | None:
-    """The key whose whole path is most like ``name``, if one is like it at all."""
+    """The key whose whole path is most similar to ``name``, or None."""
     known = {key_text(key): key for key in all_keys()}
     near = get_close_matches(name, known, n=1)
     return known[near[0]] if near else None

@@ -1,4 +1,4 @@
-"""In which line of a TOML file a key is given. tomllib says it of no value, so statements are read one by one."""
+"""The lines of keys in a TOML file. tomllib does not report lines, so statements are read one by one."""
 
 import sys
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ LONGEST_STATEMENT = 500  # lines
 
 
 def in_line(file: str, lines: dict[KeyPath, int], key: KeyPath) -> str:
-    """``file:line``, of the key, else of the table or array around it; ``file`` where none of them is in it."""
+    """``file:line`` of the key, else of the table or array around it; ``file`` if none of them is in it."""
     number = next((lines[key[:length]] for length in range(len(key), 0, -1) if key[:length] in lines), None)
     return file if number is None else f"{file}:{number}"
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
-    """Of a valid file, the line in which each key and each table begins; the first line is 1."""
+    """The line in which each key and each table of a valid file begins; the first line is 1."""
     found: dict[KeyPath, int] = {}
-    tables: dict[KeyPath, int] = {}  # how many tables an array has so far
+    tables: dict[KeyPath, int] = {}  # number of tables in an array up to here
     here: KeyPath = ()
     for number, values, is_header in _statements(text):
         if is_header:
@@ -36,7 +36,7 @@ def key_lines(text: str) -> dict[KeyPath, int]:
 
 
 def _statements(text: str) -> Iterator[tuple[int, dict[str, Any], bool]]:
-    """Each with the line where it begins, what it gives alone, and whether it is the header of a table."""
+    """Each statement: its first line, the values that it sets alone, and True for the header of a table."""
     lines = text.splitlines()
     begin = 0
     while begin < len(lines):
@@ -44,7 +44,7 @@ def _statements(text: str) -> Iterator[tuple[int, dict[str, Any], bool]]:
             try:
                 values = tomllib.loads("\n".join(lines[begin:end]))
                 break
-            except ValueError:  # the statement goes on in the next line
+            except ValueError:  # the statement continues in the next line
                 continue
         else:
             return

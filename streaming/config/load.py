@@ -1,4 +1,4 @@
-"""From a file and the environment to a ``Config``, or to every fault at once."""
+"""The loading of a ``Config`` from a file and the environment, or all faults at once."""
 
 import os
 from collections.abc import Container, Mapping
@@ -18,14 +18,14 @@ DEFAULTS = "defaults"
 
 
 class Loaded(NamedTuple):
-    """A configuration, and which environment variable gave a key."""
+    """A configuration, and the environment variable that gave each key."""
 
     config: Config
     overrides: Overrides
 
 
 class _Given(NamedTuple):
-    """What was written, and where."""
+    """The given values, and their places."""
 
     place: str
     values: dict[str, Any]
@@ -33,7 +33,7 @@ class _Given(NamedTuple):
     lines: dict[KeyPath, int]
 
     def where(self, key: KeyPath) -> str:
-        """The variable that gave the key or a table around it, else the file, and the line there."""
+        """The variable that gave the key or a table around it, else the file with the line."""
         return self.overrides.name_of(key) or in_line(self.place, self.lines, key)
 
 
@@ -51,9 +51,9 @@ def load_config(
 def read_config(
     path: Path | None, environ: Mapping[str, str] | None = None, writes: Container[KeyPath] = EVERY_FOLDER
 ) -> Loaded:
-    """The same, and where single values came from.
+    """Like ``load_config``, with the variable that set each key.
 
-    Its secrets are masked from here on in all that leaves the process.
+    From here on its secrets are masked in all output of the process.
     """
     environ = os.environ if environ is None else environ
     hide(secrets_in_environment(environ))
@@ -65,7 +65,7 @@ def read_config(
         try:
             file_values, lines = parse(path)
         except ConfigFaults as unreadable:
-            # What the file would have said is not known: only what the environment says can be judged.
+            # The values of the file are not known: only those of the environment can be checked.
             given = _Given(str(path), overrides.values, overrides, {})
             others = [fault for fault in field_faults(Config, given.values, given.where) if fault.where != given.place]
             raise ConfigFaults([*unreadable.faults, *faults, *others]) from unreadable
@@ -83,7 +83,7 @@ def read_config(
 
 
 def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
-    """``upper`` comes last: of one option spelt in two ways the later one counts."""
+    """The values with ``upper`` last: if an option is written in two ways, the later one counts."""
     merged = {name: value for name, value in lower.items() if name not in upper}
     for name, value in upper.items():
         below = lower.get(name, {})
@@ -92,5 +92,5 @@ def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
         elif isinstance(below, dict):
             merged[name] = _merged(below, value)
         else:
-            merged[name] = below  # no table where one belongs: to be refused
+            merged[name] = below  # not a table where one is required: it will be refused
     return merged

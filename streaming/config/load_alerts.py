@@ -1,4 +1,4 @@
-"""From the file of the alert rules to ``Alerts``, or to every fault at once."""
+"""The loading of ``Alerts`` from the file of the alert rules, or all faults at once."""
 
 import os
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from streaming.secret_mask import hide
 
 
 def load_alerts(config: Config, environ: Mapping[str, str] | None = None) -> Alerts:
-    """The alert rules that ``notify.alerts`` names; without one, everything goes to the log.
+    """The alert rules from the file in ``notify.alerts``; without a file, everything goes to the log.
 
     Raises ConfigError (a ``ConfigFaults``) with every fault at once. ``environ``: the process's own if not given.
     """
@@ -36,7 +36,7 @@ def load_alerts(config: Config, environ: Mapping[str, str] | None = None) -> Ale
 
 
 def faults_of_alerts(rest: object) -> tuple[Fault, ...]:
-    """What is left of a faulty configuration may still name the alert rules."""
+    """The faults of the alert rules, if the valid part of a faulty configuration names their file."""
     try:
         if isinstance(rest, Config):
             load_alerts(rest)

@@ -1,4 +1,4 @@
-"""Free options that are passed on as they are: Kafka's and Spark's. Values may be secrets and are kept as such."""
+"""Free options of Kafka and Spark, which are passed on unchanged. Values may be secrets and are treated as such."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated
@@ -20,12 +20,12 @@ _OURS = {
 
 
 def plain(options: Mapping[str, SecretStr]) -> dict[str, str]:
-    """The options with their secrets in clear: only for those who need them."""
+    """The options with secrets in clear: only for code that needs them."""
     return {name: value.get_secret_value() for name, value in options.items()}
 
 
 def kafka_name(name: str) -> str:
-    """Kafka's names have no underscores, and those of environment variables no dots: SASL_JAAS_CONFIG."""
+    """The name with dots: Kafka's names have no underscores, and variables such as SASL_JAAS_CONFIG no dots."""
     return name.lower().replace("_", ".").removeprefix("kafka.")
 
 
@@ -81,7 +81,7 @@ def _spark_name(name: str) -> str:
 
 
 def _flat(rename: Callable[[str], str]) -> Callable[[object], object]:
-    """TOML reads ``security.protocol = "SSL"`` as a table within a table: both ways of writing mean the same."""
+    """Return a function that flattens tables: TOML reads ``security.protocol = "SSL"`` as a table within a table."""
 
     def flatten(table: object) -> object:
         if not isinstance(table, dict):

@@ -1,4 +1,4 @@
-"""Shell patterns, as groups and clusters are named by: whether one matches all that another matches."""
+"""Shell patterns for groups and clusters: the check if one matches all that another matches."""
 
 import re
 from fnmatch import fnmatchcase
@@ -9,12 +9,12 @@ _PARTS = re.compile(r"\[!?\]?[^\]]*\]|.", re.DOTALL)
 
 @lru_cache(maxsize=4096)
 def covers(wide: str, narrow: str) -> bool:
-    """Where this is True, ``wide`` matches every name that ``narrow`` matches. Of classes as [a-c] it may be unsure."""
+    """True if ``wide`` surely matches every name that ``narrow`` matches. With classes as [a-c] it may be unsure."""
     return _covers(tuple(_PARTS.findall(wide)), tuple(_PARTS.findall(narrow)))
 
 
 def _covers(wide: tuple[str, ...], narrow: tuple[str, ...]) -> bool:
-    """``reached``: how many parts of ``wide`` can have taken the parts of ``narrow`` so far."""
+    """True if covered. ``reached``: how many parts of ``wide`` can have matched the parts of ``narrow`` so far."""
     reached = _past_stars({0}, wide)
     for part in narrow:
         reached = _past_stars({at for one in reached for at in _after(one, wide, part)}, wide)
@@ -32,7 +32,7 @@ def _after(at: int, wide: tuple[str, ...], part: str) -> tuple[int, ...]:
 
 
 def _past_stars(reached: set[int], wide: tuple[str, ...]) -> set[int]:
-    """A star may also take nothing."""
+    """The numbers with following stars added: a star may also match nothing."""
     found = set(reached)
     for at in sorted(reached):
         while at < len(wide) and wide[at] == "*":

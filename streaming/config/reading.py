@@ -1,4 +1,4 @@
-"""One file and what it is to be: its values, and a fault for each that is not what its key allows."""
+"""The reading of one file by its model: its values, and a fault for each value that its key does not allow."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,7 +34,7 @@ def parse(path: Path) -> tuple[dict[str, Any], dict[KeyPath, int]]:
         allowed_here = f"cannot be read: {error.strerror or error}"
     except UnicodeDecodeError as error:
         allowed_here = f"{_DAMAGED}: {error.reason} at byte {error.start}; TOML is written in UTF-8"
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, or arrays as deep
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, or thousands of nested arrays
         allowed_here = f"{_DAMAGED}: {error}"
     else:
         return values, key_lines(text)
@@ -42,7 +42,7 @@ def parse(path: Path) -> tuple[dict[str, Any], dict[KeyPath, int]]:
 
 
 def field_faults(root: type[BaseModel], values: Mapping[str, Any], where: Where) -> list[Fault]:
-    """What ``root`` refuses of the values; ``where`` says who gave a key."""
+    """The faults of values that ``root`` refuses; ``where`` returns the place that gave a key."""
     unknown = [(name,) for name in values if name not in root.model_fields]
     faults = [Fault(where(key), key, _hidden(values[key[0]]), suggestion(key, root)) for key in unknown]
     try:
@@ -53,7 +53,7 @@ def field_faults(root: type[BaseModel], values: Mapping[str, Any], where: Where)
 
 
 def rule_faults(broken_rules: Iterable[Broken], refused: Iterable[Fault], where: Where) -> Iterator[Fault]:
-    """Only what concerns no refused key, and one fault a key."""
+    """The faults of broken rules that concern no refused key, at most one for each key."""
     reported: set[KeyPath] = set()
     faulty = {fault.key for fault in refused}
     for broken in broken_rules:
@@ -64,8 +64,10 @@ def rule_faults(broken_rules: Iterable[Broken], refused: Iterable[Fault], where:
 
 
 def without(values: Mapping[str, Any], key: KeyPath, is_top: bool = True) -> dict[str, Any]:
-    """The values without the one refused, so that the others can be judged together. The tables of an array at the
-    top keep their places."""
+    """The values without the refused one, so that the others can be checked together.
+
+    The tables of an array at the top keep their indexes.
+    """
     head, *rest = key
     inner = values.get(str(head))
     if rest and isinstance(inner, dict):
@@ -90,7 +92,7 @@ def _faults_in(root: type[BaseModel], error: ValidationError, where: Where) -> I
 
 
 def _hidden(value: object) -> object:
-    """Texts under an unknown key are not shown: the key may be that of a secret, misspelt."""
+    """The value without texts, for an unknown key: it may be the misspelt key of a secret."""
     if isinstance(value, dict):
         return {name: _hidden(inner) for name, inner in value.items()}
     if isinstance(value, list):

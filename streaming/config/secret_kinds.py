@@ -1,12 +1,12 @@
-"""What a key of the configuration may hold that is secret, as its declaration says."""
+"""The kinds of secrets in a key of the configuration, as the key's declaration says."""
 
 from enum import Enum, auto
 
 
 class SecretKind(Enum):
-    """NAME: of whom a secret is, which is masked unless it is a word. FILE: the file that the key names holds it.
+    """A kind of secret. NAME: the secret's owner; it is masked unless it is a word. FILE: a file with the secret.
 
-    OPTION: of options that are passed on, whose names tell. An ADDRESS shows its scheme and host at most.
+    OPTION: options that are passed on; their names decide. ADDRESS: at most its scheme and host are shown.
     """
 
     TEXT = auto()

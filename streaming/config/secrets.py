@@ -1,4 +1,4 @@
-"""The secrets of a configuration: read where the alert rules say that they are, and hidden as its keys declare."""
+"""The secrets of a configuration: read from the places in the alert rules, and hidden as the keys declare."""
 
 import os
 import re
@@ -16,11 +16,11 @@ from streaming.secret_mask import in_address, is_random, passwords_in
 
 _NAMED = re.compile(r"([\w.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;,\"']+))")
 _A_PLACE = re.compile(r"_(FILE|PATH|DIR|URI|ENDPOINT|PROFILE)$", re.I)
-_PART = 16  # lines of a key, for instance; what is shorter may be a word
+_PART = 16  # least length of a part, such as a line of a key; a shorter part may be a word
 
 
 def text_file_fault(path: str) -> str | None:
-    """What a file of text that is not empty should be, where this is none."""
+    """The requirement that a file does not meet (it exists, can be read, is text, is not empty), or None."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError:
@@ -31,7 +31,7 @@ def text_file_fault(path: str) -> str | None:
 
 
 def secret_at(place: SecretPlace | None, environ: Mapping[str, str] | None = None) -> str:
-    """The secret itself, empty where there is none. ``environ``: the process's own if not given."""
+    """The secret itself; empty without a place. ``environ``: the process's own if not given."""
     if place is None:
         return ""
     if place.file:
@@ -40,13 +40,13 @@ def secret_at(place: SecretPlace | None, environ: Mapping[str, str] | None = Non
 
 
 def secrets_of(section: BaseModel, environ: Mapping[str, str], key: KeyPath = ()) -> Iterator[str]:
-    """Every text in the section, and in those within it, that may leave the process nowhere."""
+    """Every text in the section and its inner sections that must never leave the process."""
     for name, field in type(section).model_fields.items():
         yield from _secrets_in(getattr(section, name), (*key, name), kind_of(field), environ)
 
 
 def secrets_in_environment(environ: Mapping[str, str]) -> Iterator[str]:
-    """Those of proxies and object stores, for instance, and under keys that are misspelt."""
+    """Secrets in variables, such as those of proxies and object stores, also under misspelt keys."""
     for name, value in environ.items():
         yield from passwords_in(value)
         is_named = sounds_secret(name) or name.upper().endswith("_KEY")
@@ -55,7 +55,7 @@ def secrets_in_environment(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def kind_of(field: FieldInfo) -> SecretKind | None:
-    """What kind of secret a key takes; None for one that takes none."""
+    """The kind of secret of a key; None if it has none."""
     declared = [one for one in field.metadata if isinstance(one, SecretKind)]
     return declared[0] if declared else SecretKind.TEXT if field.annotation is SecretStr else None
 
@@ -77,7 +77,7 @@ def _secrets_in(value: object, key: KeyPath, kind: SecretKind | None, environ: M
 
 
 def _kind_of_option(key: KeyPath, kind: SecretKind | None) -> SecretKind | None:
-    """Of options that are passed on, the key alone tells; of most it is not known what they take."""
+    """The kind of secret of an option that is passed on, by its key alone: the meaning of most is not known."""
     if kind is not SecretKind.OPTION or not is_secret(key):
         return None
     return SecretKind.TEXT if sounds_secret(str(key[-1])) else SecretKind.NAME

@@ -1,4 +1,4 @@
-"""The sections of the configuration, their defaults and what each key allows. ``conf/evenkeel.toml`` explains them."""
+"""The sections of the configuration: defaults and allowed values. ``conf/evenkeel.toml`` explains the keys."""
 
 from typing import Annotated, Literal
 
@@ -29,7 +29,7 @@ from streaming.core.settings import GroupRule, Settings
 
 
 class Source(Section):
-    """Where events come from."""
+    """The source of events."""
 
     kind: Literal["kafka", "files"] = "kafka"
     topic: Topic = "evenkeel-events"
@@ -41,7 +41,7 @@ class Source(Section):
     trusted_sources: list[str] = Field(default_factory=list)
 
     def kafka_options(self) -> dict[str, str]:
-        """``kafka.*`` options as Spark takes them, secrets in clear, without the bootstrap servers."""
+        """The ``kafka.*`` options as Spark takes them, secrets in clear, without the bootstrap servers."""
         return {f"kafka.{name}": value for name, value in plain(self.kafka).items()}
 
 
@@ -49,7 +49,7 @@ _KEEP_DAYS = {table.name: table.keep_days for table in TABLES}
 
 
 class Retention(Section):
-    """Days that rows of each table are kept, by default as the table's definition says; 0 is for ever."""
+    """The days for which rows of each table are kept, by default those of the table's definition; 0: without end."""
 
     facts: int = Field(_KEEP_DAYS["facts"], ge=0, le=36_500)
     queue_findings: int = Field(_KEEP_DAYS["queue_findings"], ge=0, le=36_500)
@@ -82,12 +82,12 @@ class Spark(Section):
     settings: SparkSettings = Field(default_factory=dict)
 
     def spark_settings(self) -> dict[str, str]:
-        """``spark.*`` as the session takes them, secrets in clear; the master only if one is set."""
+        """The ``spark.*`` options as the session takes them, secrets in clear; the master only if it is set."""
         return plain(self.settings) | ({"spark.master": self.master} if self.master else {})
 
 
 class OwnedQueue(Section):
-    """One queue of CONFIG's list."""
+    """One queue in the list of CONFIG."""
 
     topic: str = Field(min_length=1)
     broker_name: str = Field(min_length=1)
@@ -95,7 +95,7 @@ class OwnedQueue(Section):
 
 
 class Collector(Section):
-    """How RocketMQ is asked, and where to what it says goes."""
+    """The requests to RocketMQ, and the output of the collector."""
 
     clusters: Clusters = Field(default_factory=dict)
     interval_seconds: float = Field(5, ge=1, le=60, allow_inf_nan=False)
@@ -124,7 +124,7 @@ class Collector(Section):
 
 
 class Rule(Section):
-    """What is said about the groups that match; the first rule that matches counts."""
+    """The settings of the groups that match; the first rule that matches counts."""
 
     cluster: Pattern = "*"
     group: Pattern = "*"
@@ -158,14 +158,14 @@ class Rule(Section):
 
 
 class Notify(Section):
-    """Who is told of alerts; the rules are in a file of their own."""
+    """The notifier; the alert rules are in their own file."""
 
     alerts: File = ""
     state: LocalFolder = "data/notifier"
 
 
 class Web(Section):
-    """Pages for a browser: where they are, and who may read and silence."""
+    """The web pages: their address, and who may read and silence."""
 
     in_run: bool = False
     listen: Listen = "127.0.0.1:8400"
@@ -183,13 +183,13 @@ class Web(Section):
 
 
 class Metrics(Section):
-    """Where Prometheus finds the metrics of a process, and how many series of single groups there may be."""
+    """The address of a process's metrics for Prometheus, and the most series of single groups."""
 
     listen: ListenIfAny = ""
     series_limit: int = Field(20_000, ge=0, le=1_000_000)
 
     def address(self) -> tuple[str, int] | None:
-        """Host and port of ``listen``; None: nothing is served."""
+        """The host and port of ``listen``; None: nothing is served."""
         return host_and_port(self.listen) if self.listen else None
 
 
@@ -199,9 +199,9 @@ class Log(Section):
 
 
 class Config(BaseSettings):
-    """Everything an operator sets. Made by ``load_config``; nothing is read from the environment behind its back."""
+    """The whole configuration, made by ``load_config``. It reads nothing from the environment by itself."""
 
-    # Not strict: pydantic-settings would then turn texts like "yes" into truth values. The sections are.
+    # Not strict: pydantic-settings would then turn texts like "yes" into booleans. The sections are strict.
     model_config = SettingsConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     source: Source = Field(default_factory=Source)
@@ -228,7 +228,7 @@ class Config(BaseSettings):
         return (init_settings,)
 
     def settings(self) -> Settings:
-        """What the core is told."""
+        """The settings for the core."""
         return Settings(
             timing=self.timing.timing(),
             groups=tuple(rule.rule() for rule in self.groups),

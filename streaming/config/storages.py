@@ -1,4 +1,4 @@
-"""Whether Spark will find the file system of an address: it comes without those of object stores."""
+"""The check if Spark has the file system of an address: pyspark has none for object stores."""
 
 import os
 import re
@@ -19,13 +19,13 @@ ARTIFACTS = {  # Hadoop's own, and Google's
     "gs": "com.google.cloud.bigdataoss:gcs-connector",
 }
 RENAMED = {"s3": "s3a", "s3n": "s3a"}
-# Where any of these is said, jars may come from places that cannot be seen from here.
+# If any of these is set, jars may come from places that cannot be seen here.
 UNSEEN = ("spark.driver.extraClassPath", "--driver-class-path", "spark.jars.ivySettings")
 UNSEEN_VARIABLES = ("PYSPARK_GATEWAY_PORT", "SPARK_DIST_CLASSPATH", "SPARK_CLASSPATH")
 
 
 def storage_fault(address: str, settings: Mapping[str, str], environ: Mapping[str, str] | None = None) -> str:
-    """What is to be done before Spark can open ``address``; empty where nothing is, or nobody can tell from here.
+    """What to do so that Spark can open ``address``; empty if nothing is needed, or it cannot be known here.
 
     ``settings``: the ``spark.*`` of the configuration.
     """
@@ -63,12 +63,12 @@ def _jars(name: str, environ: Mapping[str, str]) -> Iterator[Path]:
 def _jar_folders(environ: Mapping[str, str]) -> Iterator[Path]:
     if home := environ.get("SPARK_HOME"):
         yield Path(home, "jars")
-    spec = find_spec("pyspark")  # finds it without importing it
+    spec = find_spec("pyspark")  # without importing it
     if spec is not None and spec.origin is not None:
         yield Path(spec.origin).parent / "jars"
 
 
 def _hadoop_version() -> str | None:
-    """Of the Hadoop that comes with pyspark: its file systems must be as new."""
+    """The version of the Hadoop in pyspark; the jars of file systems must have the same."""
     names = (path.name for path in _jars("hadoop-client-api", {}))
     return next((found[1] for name in names if (found := re.fullmatch(r"hadoop-client-api-([\d.]+)\.jar", name))), None)

@@ -1,4 +1,4 @@
-"""A strategy's parameters: from keys of the file to the names that RocketMQ's classes give them."""
+"""The parameters of strategies: keys of the file, and the names in RocketMQ's classes."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The timers, in seconds as people write them; the core counts in milliseconds."""
+"""The timers, in seconds in the configuration; the core uses milliseconds."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ class TimingSection(Section):
 
 
 def _as_in_the_core(name: str, value: float) -> tuple[str, Any]:
-    """A timer in milliseconds, a count as it is."""
+    """A timer in milliseconds; a count unchanged."""
     if not name.endswith("_seconds"):
         return name, value
     return f"{name.removesuffix('_seconds')}_ms", round(value * 1000)

@@ -1,4 +1,4 @@
-"""The kinds of values that a key can have, beyond what pydantic brings, and in words what each allows."""
+"""The types of values of keys beyond those of pydantic, and a text of what each allows."""
 
 import json
 import re
@@ -21,7 +21,7 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s].*")
 
 
 class Section(BaseModel):
-    """A table of the file: no unknown keys, and no value taken for one of another type."""
+    """A table of the file. Unknown keys are refused, and values are not converted to other types."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, validate_default=True
@@ -29,7 +29,7 @@ class Section(BaseModel):
 
 
 def _folder(written: str) -> str:
-    """A folder of this machine becomes absolute; an address stays."""
+    """The absolute path of a folder of this machine; an address is unchanged."""
     written = re.sub(r"^file:(//)?(?=/)", "", written)
     if not written.strip() or "\0" in written or (not _ADDRESS.fullmatch(written) and "://" in written):
         raise ValueError(FOLDER)
@@ -42,7 +42,7 @@ def _folder(written: str) -> str:
 
 
 def _file(written: str) -> str:
-    """Absolute, unless it is empty."""
+    """The absolute path; empty stays empty."""
     return _folder(written) if written else ""
 
 
@@ -54,7 +54,7 @@ def _local_folder(written: str) -> str:
 
 
 def is_address(folder: str) -> bool:
-    """Whether a folder is in a storage that Spark reaches by its address, rather than of this machine."""
+    """True if the folder is in a storage that Spark reaches by its address, and not on this machine."""
     return _ADDRESS.fullmatch(folder) is not None
 
 
@@ -90,11 +90,11 @@ def _name_servers(clusters: dict[str, str]) -> dict[str, str]:
             raise ValueError(f"{name}: host:port of one or more name servers, separated by semicolons")
     return {
         name: ";".join(server_list(servers)) for name, servers in clusters.items()
-    }  # RocketMQ's tools know no comma
+    }  # RocketMQ's tools do not accept commas
 
 
 def server_list(text: str) -> tuple[str, ...]:
-    """The ``host:port`` in a text that commas or semicolons divide; none if any is none."""
+    """The ``host:port`` parts of a text, separated by commas or semicolons; empty if any part is not valid."""
     servers = [server.strip() for server in re.split("[;,]", text)]
     matches = [_SERVER.fullmatch(server) for server in servers]
     ports = [int(match[2]) if match and is_host(match[1]) else 0 for match in matches]
@@ -102,7 +102,7 @@ def server_list(text: str) -> tuple[str, ...]:
 
 
 def is_host(name: str) -> bool:
-    """Whether it may be looked up or is an address: ``a..b`` and ``[::1`` are neither."""
+    """True if it is an address or can be looked up: ``a..b`` and ``[::1`` are neither."""
     if name.startswith("[") or ":" in name:
         return _is_ipv6(name.strip("[]"))
     labels = name.removesuffix(".").split(".")
@@ -135,13 +135,13 @@ def _listen_if_any(text: str) -> str:
 
 
 def host_and_port(listen: str) -> tuple[str, int]:
-    """Of a valid ``host:port``."""
+    """The host and port of a valid ``host:port``."""
     host, _, port = listen.rpartition(":")
     return host.strip("[]"), int(port)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens there."""
+    """True if only this machine can reach a server that listens there."""
     if host == "localhost":
         return True
     try:
@@ -188,7 +188,7 @@ LongSeconds = Annotated[float, Field(ge=60, le=YEAR_SECONDS, allow_inf_nan=False
 
 
 def allowed(field: FieldInfo) -> str:
-    """What a key allows, for people."""
+    """A text of what a key allows, for people."""
     if field.description:
         return field.description
     annotation = _without_none(field.annotation)
