@@ -1,4 +1,4 @@
-"""A small world on one machine: recordings and a simulated fleet, live through a real Kafka and the whole job."""
+"""The demo on one machine: recordings and a simulated fleet, played live through a real Kafka and the whole job."""
 
 from pathlib import Path
 

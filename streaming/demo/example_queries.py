@@ -1,4 +1,4 @@
-"""How to go on with the tables that the demo leaves: lines to paste into a shell, with and without Spark."""
+"""Example queries for the tables that the demo leaves: lines to paste into a shell, with and without Spark."""
 
 import sys
 from importlib.util import find_spec
@@ -24,17 +24,17 @@ EOF"""
 
 
 def duckdb_query(tables: Path) -> str:
-    """Every alert transition, read without a JVM."""
+    """The query for every alert transition, without a JVM."""
     return DUCKDB.format(python=quote(sys.executable), alerts=str(tables / "alerts"))
 
 
 def spark_query(tables: Path) -> str:
-    """Every queue that is not as it should be now, by Spark."""
+    """The query for every queue with a finding now, by Spark."""
     return SPARK.format(python=quote(sys.executable), queues=str(tables / "queue_assignments"))
 
 
 def example_queries(tables: Path) -> str:
-    """Both, with a word on each."""
+    """Both queries, each with a short explanation."""
     missing = "" if find_spec("duckdb") else " (first: pip install duckdb)"
     return (
         f"Every alert transition, by DuckDB{missing}:\n\n{duckdb_query(tables)}\n\n"

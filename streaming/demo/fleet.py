@@ -1,4 +1,4 @@
-"""A simulated fleet beside the recordings: a dozen groups that work, and every now and then one breaks in a new way."""
+"""The simulated fleet beside the recordings: a dozen healthy groups, of which one breaks in a new way at times."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ GROUPS = (
 )  # fmt: skip
 CLIENTS, QUEUES = 5, 8
 APART_MS = 60_000
-KNOWN_BEFORE_MS = 500  # so that the last event that makes the last group known is not ahead of the start
+KNOWN_BEFORE_MS = 500  # so that all events that introduce groups are due before the start
 SEED = 1
-# In this order: what is found soonest comes first.
+# In this order: what is found fastest comes first.
 WORDS = {
     "no_read_permission": "a broker forbids to read the topic",
     "mixed_strategies": "some of its clients come back with another strategy",
@@ -49,16 +49,16 @@ WORDS = {
 
 
 class DisruptionSchedule:
-    """Decides what happens to which group: one a minute, and nothing twice before everything has happened once."""
+    """The schedule of disruptions: one a minute, and none twice before all others have happened."""
 
     def __init__(self, disruptions: Mapping[str, RecordedDisruption]) -> None:
         self._unseen = dict.fromkeys(name for name in WORDS if name in disruptions)
         self._all = tuple(self._unseen)
         self._last_ts = 0
-        self.disruptions: list[tuple[int, str, str]] = []  # when, whose, what; in no order
+        self.disruptions: list[tuple[int, str, str]] = []  # (time, group, description), in no order
 
     def next_disruption(self, group: GeneratedGroup, ts: int) -> RecordedDisruption | None:
-        """Asked at the end of each of the group's idle minutes."""
+        """The disruption that begins now, or None. Called at the end of each idle minute of the group."""
         if ts < self._last_ts + APART_MS:
             return None
         name = next((name for name in self._unseen if name in group.template.disruptions), None)
@@ -74,22 +74,22 @@ class DisruptionSchedule:
         return recorded
 
     def due(self, ts: int) -> list[tuple[int, str, str]]:
-        """The disruptions up to ``ts`` that were not yet given."""
+        """The disruptions up to ``ts`` that were not returned yet."""
         found = sorted(disruption for disruption in self.disruptions if disruption[0] <= ts)
         self.disruptions = [disruption for disruption in self.disruptions if disruption[0] > ts]
         return found
 
 
 def demo_templates() -> list[GroupTemplate]:
-    """With all that there are words for; it takes some seconds."""
+    """Make the templates with all disruptions that have a description; it takes some seconds."""
     faults = faults_named(name for name in WORDS if name != JOIN)
     return templates_for(FleetSpec(len(GROUPS), CLIENTS, QUEUES, seed=SEED, faults=faults))
 
 
 def simulated_schedule(templates: list[GroupTemplate], start_ms: int) -> Iterator[Scheduled]:
-    """Every event of the fleet from ``start_ms`` on, in the order in which it is due; it never ends.
+    """Every event of the fleet from ``start_ms`` on, in the order of due times, without end.
 
-    The groups are known by then, and one after the other comes to the end of an idle minute.
+    The groups are introduced before that. Their idle minutes end one after the other.
     """
     schedule = DisruptionSchedule({name: one for template in templates for name, one in template.disruptions.items()})
     groups = []

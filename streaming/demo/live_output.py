@@ -1,4 +1,4 @@
-"""The demo's text: a line for each fact that matters to a reader, and the state of every group at the end."""
+"""The demo's output: a line for each fact that matters to a reader, and the state of every group at the end."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -25,10 +25,10 @@ REPAIRED = " (mended)"
 
 
 class LiveOutput:
-    """Facts in, lines out. ``start_ms``: when the first event was played; times are shown relative to it.
+    """The lines for facts. ``start_ms``: when the first event was played; times are shown relative to it.
 
-    ``pages``: their address; each alert that fires gets a link there.
-    Of ``simulated`` groups the summary shows the last disruption. Their settling is not shown, to save lines.
+    ``pages``: the address of the web pages, to which each firing alert gets a link.
+    ``simulated``: groups for which the summary shows the last disruption. To save lines, their settling is not shown.
     """
 
     def __init__(
@@ -54,21 +54,21 @@ class LiveOutput:
                 yield from self._group_lines(fact, fact.payload)
 
     def action(self, due_ms: int, group: str, what: str) -> Line:
-        """What was really done to the cluster. evenkeel does not know it."""
+        """The line for an action on the real cluster. evenkeel does not know the action."""
         if group in self._simulated:
             last = self._about[group].removesuffix(REPAIRED)
             self._about[group] = f"{last}{REPAIRED}" if what == "mended" else f"simulated: {what}"
         return Line(f"{self._at(due_ms)}  {'(done)':<8}  {group}: {what}", "cyan")
 
     def page(self, ts: int, title: str) -> Line:
-        """A page that was sent to the people on call."""
+        """The line for a page that was sent to the people on call."""
         return Line(f"{self._at(ts)}  {'(page)':<8}  {title}", "magenta")
 
     def _at(self, ts: int) -> str:
         return f"{max(0, ts - self._start_ms) / 1000:7.1f} s"
 
     def _alert_lines(self, fact: Fact, alert: AlertFact) -> Iterator[Line]:
-        """A change of state with all its details; of other changes, that the cause is another one."""
+        """The lines for an alert: a change of state with all details, or a change of the cause."""
         transition = AlertTransition(fact, alert)
         still_open, state = self._open.setdefault(fact.group, {}), alert.state
         what, same = f"{alert.kind} {state}", self._causes.get(alert.fingerprint) == alert.cause
@@ -102,18 +102,18 @@ class LiveOutput:
         yield Line(text, status_style(group.status))
 
     def summary(self) -> list[tuple[str, str, str, str]]:
-        """(group, what it is about, its status, its open alerts) of every group played."""
+        """(group, description, status, open alerts) of every group played."""
         return [
             (group, about, self._status.get(group, "not seen"), self._open_alerts(group))
             for group, about in self._about.items()
         ]
 
     def _open_alerts(self, group: str) -> str:
-        """``2 ORPHANED firing``: an alert for each topic."""
+        """The group's open alerts as text, such as ``2 ORPHANED firing``: there is one for each topic."""
         counts = Counter(self._open.get(group, {}).values())
         return ", ".join(what if count == 1 else f"{count} {what}" for what, count in counts.items()) or "-"
 
     @property
     def alerts_fired(self) -> int:
-        """How many alerts have fired, each counted once."""
+        """The number of alerts that have fired, each counted once."""
         return len(self._fired)

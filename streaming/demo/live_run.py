@@ -1,4 +1,4 @@
-"""Runs the demo: records go into Kafka, the job runs in this process, and facts are printed as they are committed."""
+"""A run of the demo: records go into Kafka, the job runs in this process, and committed facts are printed."""
 
 import heapq
 import os
@@ -42,22 +42,22 @@ from streaming.wall_clock import now_ms
 TOPIC = Source().topic
 POLL_S = 0.5
 FIRST_EVENT_MS = 500
-FINISH_WITHIN_S = 300  # a machine that is busy with other things may need minutes
+FINISH_WITHIN_S = 300  # a busy machine may need minutes
 TO_LOOK_AT = (
     "the list of groups: the worst is first, and it changes by itself",
     "a group: the map shows who owns each queue, who should own it, and what is wrong; the timeline, what happened",
     "an alert: which queues, since when, why, what changed before, what to do; and a form that silences it",
     "Health: evenkeel itself. Plan: what a change would do to a group",
 )
-STDERR = 2  # what a process inherits, also if sys.stderr was replaced
+STDERR = 2  # the descriptor that child processes inherit, also if sys.stderr was replaced
 
 
 @dataclass
 class DemoRun:
-    """``config``: of the job, its notifier and its pages; ``collector``: where the metrics of what plays are served.
+    """A run. ``config``: of the job, its notifier and pages; ``collector``: the address of the player's metrics.
 
-    ``folder`` gets Spark's messages in ``spark.log`` and pages in ``pages.log``. ``job`` counts the job's batches,
-    ``started`` is called once it runs, and ``stop`` is set when it ends.
+    ``folder`` gets Spark's messages in ``spark.log`` and pages in ``pages.log``. ``job`` counts the job's batches.
+    ``started`` is called once the job runs, and ``stop`` is set when it ends.
     """
 
     terminal: Terminal
@@ -83,7 +83,7 @@ class DemoRun:
         self._facts = FactsReader(self.tables / FACTS.name, [AlertFact, GroupFact])
 
     def run(self) -> None:
-        """Until the time is over or a signal comes. Raises MonitorError where the job fails."""
+        """Run until the time is over or a signal comes. Raises MonitorError if the job fails."""
         printer = Thread(target=self._print_all, name="printer", daemon=True)
         printer.start()
         try:
@@ -100,10 +100,10 @@ class DemoRun:
         if self.output is not None:
             with self.terminal.step("Bringing the tables up to date"):
                 run_projections(str(self.tables))
-            mark_replayed(self.tables, "evenkeel demo")  # from here on they are about the past, and page nobody
+            mark_replayed(self.tables, "evenkeel demo")  # from here on they are about the past, and send no pages
 
     def _on_ready(self) -> None:
-        """Called in the main thread once the query runs: pyspark has put its own handler of Ctrl-C in place by now."""
+        """Set our signal handlers. Called in the main thread once the query runs, after pyspark has set its own."""
 
         def interrupt(number: int, frame: FrameType | None) -> None:
             self.stop.set()
@@ -145,7 +145,7 @@ class DemoRun:
         self._finish()
 
     def _publisher(self, start_ms: int) -> Publisher:
-        """It plays, and serves what a collector exposes of what it has played."""
+        """Make the publisher, which plays events and serves metrics like a collector."""
         source = self.config.source
         collector = PlayedCollector(len(self.scenarios) + len(GROUPS), ROUND_MS)
         publisher = Publisher(source.bootstrap_servers, source.topic, self._schedule(start_ms), collector.take)
@@ -176,7 +176,7 @@ class DemoRun:
         self.terminal.say_wrapped(f"Pages to people on call go to {self._page_log.baseFilename}\n")
 
     def _targets(self) -> list[str]:
-        """The addresses that serve metrics: of the job with its notifier, of what plays, and of the pages."""
+        """The addresses that serve metrics: of the job with its notifier, of the player, and of the web pages."""
         addresses = (self.config.metrics.listen, self.collector, self.config.web.listen)
         return [f"http://{one}/metrics" for one in addresses]
 
@@ -184,7 +184,7 @@ class DemoRun:
         return self.seconds is not None and now_ms() >= start_ms + self.seconds * 1000
 
     def _print_news(self) -> None:
-        """Facts that were committed, and pages that were sent, since the last call."""
+        """Print facts that were committed, and pages that were sent, since the last call."""
         facts = self._facts.new()
         if self.output is not None:
             for line in self.output.lines_for(facts):
@@ -193,7 +193,7 @@ class DemoRun:
                 self.terminal.say_wrapped(*self.output.page(now_ms(), title))
 
     def _finish(self) -> None:
-        """The facts of everything played; one who presses Ctrl-C does not wait."""
+        """Wait for the facts of all played events and print them; after Ctrl-C do not wait."""
         if not self.stop.is_set():
             with self.terminal.step("Waiting for the job to catch up"):
                 self._wait_until(self._is_all_read)
@@ -208,7 +208,7 @@ class DemoRun:
                 return
 
     def _is_all_read(self) -> bool:
-        """Whether the newest commit says that the job has read every record; a health fact brings one in time."""
+        """True if by the newest commit the job has read every record; a health fact causes a commit in time."""
         self._print_news()
         return records_read(self.tables / FACTS.name) >= self.records
 
@@ -221,7 +221,7 @@ _note_decoder = msgspec.json.Decoder(_Note)
 
 
 def records_read(facts: Path) -> int:
-    """How many records the job had read when it last committed facts, by its own note in Delta's log."""
+    """The number of records that the job had read at its last commit of facts, by its note in Delta's log."""
     if not DeltaTable.is_deltatable(str(facts)):
         return 0
     said = DeltaTable(str(facts)).history(1)[0].get("userMetadata")
@@ -229,7 +229,7 @@ def records_read(facts: Path) -> int:
 
 
 class StderrToFile:
-    """Between ``begin`` and ``end`` standard error is a file. Java, started meanwhile, writes there for its whole life.
+    """Redirects standard error to a file from ``begin`` to ``end``. Java that starts in between keeps writing there.
 
     Spark's messages are of no use to a reader of the demo.
     """
@@ -245,7 +245,7 @@ class StderrToFile:
             os.dup2(log.fileno(), STDERR)
 
     def end(self) -> None:
-        """Give this process its own back. Ending twice does no harm."""
+        """Restore this process's standard error. A second call does nothing."""
         if self._own is not None:
             sys.stderr.flush()
             os.dup2(self._own, STDERR)

@@ -1,4 +1,4 @@
-"""A file for the pages of the demo: what the sink ``log`` writes, of which the terminal shows the titles."""
+"""The file for the pages of the demo, which the sink ``log`` writes. The terminal shows their titles."""
 
 import logging
 import time
@@ -10,7 +10,7 @@ from streaming.sinks.log import log as pages
 
 
 class PageLog(logging.FileHandler):
-    """Takes every page from its creation on; none of them goes to standard error then."""
+    """A log handler that takes every page from its creation on, so that none goes to standard error."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, encoding="utf-8")

@@ -1,6 +1,6 @@
-"""What stands for a collector in the demo: it counts what is played, and is exposed as a collector is. Pure.
+"""The replacement of a collector in the demo: it counts played events, and exposes a collector's metrics. Pure.
 
-Requests are those of the recordings, with the time that each took when it was recorded. All else is what events say.
+Requests are those of the recordings, with their recorded durations. All else comes from the events.
 A round of the cluster ends when each group has had one since the last.
 """
 
@@ -38,7 +38,7 @@ CODES: dict[type[Answer], Code] = {
 
 
 class PlayedCollector:
-    """``groups``: how many are played. One thread plays; any may read ``counts``."""
+    """The counts of played events. ``groups``: how many are played. One thread plays; any may read ``counts``."""
 
     def __init__(self, groups: int, interval_ms: int) -> None:
         self._requests, self._lags = RequestCounts(), Lags()

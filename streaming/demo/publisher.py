@@ -1,4 +1,4 @@
-"""A thread that gives every event to the collector's output to Kafka when it is due."""
+"""A thread that passes every event to the collector's Kafka output when it is due."""
 
 import threading
 import time
@@ -14,8 +14,8 @@ LIMIT_BYTES = 64 * 1024 * 1024  # of the events that wait for Kafka
 
 
 class Publisher:
-    """Plays a schedule from ``start`` to ``stop``. ``actions``: those that are due, to be printed; ``noted`` is called
-    with all that is played.
+    """A player of a schedule from ``start`` to ``stop``. ``actions``: the due ones, to be printed; ``noted`` is called
+    with everything that is played.
     """
 
     def __init__(
@@ -38,14 +38,14 @@ class Publisher:
         self._thread.start()
 
     def stop(self) -> None:
-        """Play no more, and send what was played."""
+        """Stop playing, and send what was played."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
         self.output.close(CLOSE_WITHIN_S)
 
     def check(self) -> None:
-        """Raise what ended the thread, if anything did."""
+        """Raise the error that ended the thread, if there is one."""
         if self._failure is not None:
             raise self._failure
 
@@ -59,7 +59,7 @@ class Publisher:
             self._failure = error
 
     def _wait_until(self, due_ms: int) -> bool:
-        """Whether it is due now; False: the demo is over."""
+        """Wait until the time. Return True when it is due, False if the demo is over."""
         while (wait_s := due_ms / 1000 - time.time()) > 0:
             if self._stopping.wait(min(wait_s, POLL_S)):
                 return False

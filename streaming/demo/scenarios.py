@@ -1,4 +1,4 @@
-"""The recordings that the demo plays, in which order they start, and what was really done to the clusters."""
+"""The recordings that the demo plays, their order, and the actions on the recorded clusters."""
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise
@@ -18,9 +18,10 @@ TAIL_MS = 20_000
 
 
 class ScenarioPlan(NamedTuple):
-    """``restart_after_s``: how long after its beginning a recording is played from the start again, None for never.
+    """The plan for a recording. ``restart_after_s``: seconds from its beginning until it is played again; None: never.
 
-    Only what breaks is: that shows it get well when its consumers go. The others would be a rebalance storm.
+    Only recordings with a fault are played again: their consumers leave, and the fault ends. The others would look like
+    a rebalance storm.
     """
 
     name: str
@@ -40,7 +41,7 @@ SCENARIOS = (
 
 
 class ClusterAction(NamedTuple):
-    """Something that was done to the real cluster at ``ts``, by the recording."""
+    """An action on the real cluster at ``ts``, by the recording."""
 
     ts: int
     what: str
@@ -63,7 +64,7 @@ class Scenario(NamedTuple):
 
 
 def load_scenarios(warn: Callable[[str], None]) -> list[Scenario]:
-    """Every recording that is shipped; those in which something breaks begin first."""
+    """Every shipped recording; those with a fault begin first."""
     return [_load(plan, place * STAGGER_MS, warn) for place, plan in enumerate(SCENARIOS)]
 
 
@@ -80,7 +81,7 @@ def _load(plan: ScenarioPlan, delay_ms: int, warn: Callable[[str], None]) -> Sce
 
 
 def end_of(line: Line) -> int:
-    """When a line was written."""
+    """The time when a line was written."""
     return line.end_ts if isinstance(line, Answer) else line.ts
 
 
@@ -103,7 +104,7 @@ END = _Truth("truth", 2**62, "end")
 
 
 def _actions(lines: Iterable[bytes]) -> Iterable[ClusterAction]:
-    """The ``truth`` lines. One that only announces the next is left out."""
+    """The actions in ``truth`` lines. A line that only announces the next one is left out."""
     truths = [truth for truth in map(_truth_decoder.decode, lines) if truth.kind == "truth" and truth.what != "end"]
     for truth, following in pairwise([*truths, END]):
         if truth.jvm is None and following.jvm is not None and following.ts - truth.ts <= SAME_ACTION_MS:

@@ -1,7 +1,7 @@
-"""Which recorded event is played when: recordings moved in time to now, and translated as a collector would.
+"""The schedule of recorded events: recordings moved in time to now, and translated as a collector does.
 
-When a recording is over, its last segment is repeated, so that the group stays as it was (its offsets then jump back).
-Where the scenario says so, the whole recording starts again; its first lines show a group without consumers.
+When a recording is over, its last segment is repeated, so that the group stays the same (its offsets then jump back).
+If the scenario requires it, the whole recording starts again; its first lines show a group without consumers.
 """
 
 import heapq
@@ -28,9 +28,9 @@ PAUSE_MS = 1_000  # the time between two rounds
 
 
 class Scheduled(NamedTuple):
-    """What is due at ``due_ms``: ``events``, or an ``action``: the words for something that was done to the cluster.
+    """The ``events`` that are due at ``due_ms``, or an ``action``: the text for an action on the cluster.
 
-    ``answer``: the line of a recording that gave the events, if any: what was answered to a request.
+    ``answer``: the line of a recording that gave the events, if any: the answer to a request.
     """
 
     due_ms: int
@@ -42,14 +42,14 @@ class Scheduled(NamedTuple):
 
 
 class ScheduledLine(NamedTuple):
-    """A line or action of a recording, and when it is due."""
+    """A line or action of a recording, and its due time."""
 
     due_ms: int
     what: Line | ClusterAction
 
 
 def schedule(scenarios: Iterable[Scenario], start_ms: int) -> Iterator[Scheduled]:
-    """Everything to be played from ``start_ms`` on, in the order in which it is due; it never ends."""
+    """Everything to play from ``start_ms`` on, in the order of due times, without end."""
     numbers = count()
     return heapq.merge(*(_of_scenario(scenario, start_ms, numbers) for scenario in scenarios))
 
@@ -67,7 +67,7 @@ def _of_scenario(scenario: Scenario, start_ms: int, numbers: "count[int]") -> It
 
 
 def scheduled_lines(scenario: Scenario, begins: int) -> Iterator[ScheduledLine]:
-    """The recording's lines and actions, again and again; the first line is due at ``begins``."""
+    """The recording's lines and actions, repeated; the first line is due at ``begins``."""
     again_ms = None if scenario.plan.restart_after_s is None else scenario.plan.restart_after_s * 1000
     while True:
         by_ms = begins - scenario.first_ts
@@ -96,7 +96,7 @@ def _scheduled(line: Line, by_ms: int, started_by_ms: int) -> ScheduledLine:
 
 
 def moved_by(line: Line, by_ms: int, started_by_ms: int) -> Line:
-    """The line with its times moved. When a client started moves with its life, however often its tail is repeated."""
+    """The line with moved times. ``started_by_ms`` moves clients' start times: it stays the same in repeated tails."""
     if isinstance(line, ConsumeStatsAnswer):
         table = line.table and tuple(_moved_row(row, by_ms) for row in line.table)
         return structs.replace(line, ts=line.ts + by_ms, table=table)

@@ -1,4 +1,4 @@
-"""The terminal: colours and a spinner where someone watches, plain lines where a log is written."""
+"""The terminal: colours and a spinner for a person, plain lines for a log."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ from rich.text import Text
 TICK_S = 1.0
 LOG_WIDTH = 160
 INDENT = " " * 13
-PLAIN_TICKS = 15  # in a log, one line in so many seconds is enough to show that it lives
+PLAIN_TICKS = 15  # in a log, one line in so many seconds shows that the demo still runs
 
 
 class Terminal:
@@ -27,7 +27,7 @@ class Terminal:
         self._console.print(Text(text, style=style))
 
     def say_wrapped(self, text: str, style: str = "") -> None:
-        """One line. On a terminal it is wrapped, and the rest is indented."""
+        """Print one line. On a terminal it is wrapped, and the rest is indented."""
         if not self._console.is_terminal:
             self.say(text, style)
             return
@@ -36,7 +36,7 @@ class Terminal:
 
     @contextmanager
     def step(self, what: str) -> Iterator[None]:
-        """Show that ``what`` is running, for how long, and in the end how long it took."""
+        """Show that ``what`` runs, for how long, and at the end its duration."""
         began, done = time.monotonic(), threading.Event()
         status = self._console.status(Text(f"{what} ...")) if self._console.is_terminal else None
         if status is not None:

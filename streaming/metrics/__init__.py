@@ -1,1 +1,1 @@
-"""What evenkeel tells Prometheus of itself and of the groups: the catalogue, the text format and its HTTP server."""
+"""The metrics of evenkeel and of the groups for Prometheus: the catalogue, the text format and its HTTP server."""

@@ -1,7 +1,7 @@
-"""Every metric that evenkeel exposes. ``docs/metrics.md`` shows the same as a table, and a test compares the two.
+"""Every metric that evenkeel exposes. ``docs/metrics.md`` has them as a table, and a test compares the two.
 
-Names and units follow Prometheus's conventions. Labels are the clusters, groups, topics and sinks that there are, and
-words of a closed set. Nothing of a client or a queue is a label: their number has no bound.
+Names and units follow Prometheus's conventions. Labels are the existing clusters, groups, topics and sinks, and words
+of a closed set. Clients and queues are never labels: their number has no bound.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ RUN, COLLECT, NOTIFY, WEB = PROCESSES = ("run", "collect", "notify", "web")
 
 
 class Metric(NamedTuple):
-    """``name``: as Prometheus shows it, a counter's with ``_total``. ``processes``: the commands that expose it."""
+    """A metric. ``name``: as in Prometheus, a counter's with ``_total``. ``processes``: commands that expose it."""
 
     name: str
     type: Callable[..., Family]
@@ -24,7 +24,7 @@ class Metric(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """The base unit in the name; empty for numbers of things."""
+        """The base unit in the name; empty for counts of things."""
         last = self.name.removesuffix("_total").rpartition("_")[2]
         return last if last in ("seconds", "bytes") else ""
 
@@ -88,7 +88,7 @@ JOB_ROUND_TIME = _metric(
     "time of the newest round that the job has read: time() minus this is the job's lag",
 )
 
-# What the facts say of clusters and groups
+# Clusters and groups, from the facts
 _FACTS = (RUN, WEB)
 FACTS_READ_TIME = _metric(
     "facts_read_timestamp_seconds", _G, "", _FACTS, "when this process last read the table of facts without an error"

@@ -1,4 +1,4 @@
-"""``/metrics``, ``/healthz`` and ``/readyz``: which answer each gives, and an application that has nothing else."""
+"""``/metrics``, ``/healthz`` and ``/readyz``: the answer of each, and an application with only these."""
 
 import logging
 from collections.abc import Callable
@@ -31,12 +31,12 @@ def metrics(exposition: Exposition) -> Answer:
 
 
 def healthz(exposition: Exposition) -> Answer:
-    """The process lives, whatever it can do."""
+    """The answer 200: the process runs, also if it does not work."""
     return Answer(200, b"ok\n")
 
 
 def readyz(exposition: Exposition) -> Answer:
-    """503 with a line for each reason why the process does not do its work now."""
+    """The answer 200, or 503 with a line for each reason why the process does not work now."""
     troubles = exposition.troubles()
     if not troubles:
         return Answer(200, b"ok\n")
@@ -50,8 +50,8 @@ ENDPOINTS: dict[str, Callable[[Exposition], Answer]] = {"/metrics": metrics, "/h
 
 
 def endpoints_app(exposition: Exposition, host: str) -> ASGIApp:
-    """``host``: where it listens. On loopback it answers only to names of this machine, so that no page of another
-    site can read it through a browser here.
+    """The application. ``host``: where it listens. On loopback it answers only to names of this machine, so that no
+    page of another site can read it through a browser here.
     """
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,7 +72,7 @@ def _response(exposition: Exposition, host: str, scope: Scope) -> Response:
 
 
 def response(path: str, exposition: Exposition) -> Response:
-    """One of the three. An error of evenkeel is logged, and answered with 500."""
+    """The response of one of the three paths. An error of evenkeel is logged, and answered with 500."""
     try:
         status, body, content_type = ENDPOINTS[path](exposition)
     except Exception:

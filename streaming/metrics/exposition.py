@@ -17,11 +17,11 @@ from streaming.metrics.series import Series
 __all__ = ["CONTENT_TYPE", "Exposed", "Exposition", "Reader"]
 
 Reader = Callable[[], Iterable[Series]]
-FRESH_S = 1.0  # many who ask at once cost one text
+FRESH_S = 1.0  # many requests at the same time cost one text
 
 
 class Exposed(NamedTuple):
-    """What a process exposes. ``process``: the command; ``troubles``: why it does not work now, none if it does."""
+    """The metrics of a process. ``process``: the command; ``troubles``: why it does not work now, empty if it does."""
 
     process: str
     readers: Sequence[Reader]
@@ -29,7 +29,7 @@ class Exposed(NamedTuple):
 
 
 class Exposition:
-    """``text`` is made at most once a second, by one thread at a time."""
+    """The exposition of a process. ``text`` is made at most once a second, by one thread at a time."""
 
     def __init__(self, exposed: Exposed, clock: Callable[[], float] = time.monotonic) -> None:
         self.troubles = exposed.troubles
@@ -50,7 +50,7 @@ class Exposition:
 
 
 class _Reading(Collector):
-    """Reads all values again each time it is asked."""
+    """A prometheus-client collector that reads all values again at each request."""
 
     def __init__(self, exposed: Exposed) -> None:
         self._exposed = exposed
@@ -60,7 +60,7 @@ class _Reading(Collector):
         for one in self._series():
             if len(one.labels) != len(one.metric.labels):
                 raise ValueError(f"{one.metric.name} has the labels {one.metric.labels}, not {one.labels}")
-            by_metric.setdefault(one.metric, {}).setdefault(one.labels, one.value)  # no series twice
+            by_metric.setdefault(one.metric, {}).setdefault(one.labels, one.value)  # no duplicate series
         for metric, values in by_metric.items():
             yield _family(metric, values)
 

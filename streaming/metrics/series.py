@@ -1,6 +1,6 @@
-"""Series as values: what a process exposes at one moment. Pure.
+"""Series as values: the metrics of a process at one moment. Pure.
 
-How many of single groups there may be stands in the table ``[metrics]`` of ``config/sections``.
+The most series of single groups stand in the table ``[metrics]`` of ``config/sections``.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,12 +13,12 @@ from streaming.metrics.catalogue import Metric
 from streaming.wording.names import ELLIPSIS, plain
 
 LONGEST_LABEL = 255
-MOST_CLUSTERS = 100  # events name them, and anybody may send some
+MOST_CLUSTERS = 100  # cluster names come from events, which any program may send
 _MARK = 8
 
 
 class Series(NamedTuple):
-    """``labels``: the values of the metric's labels, in their order. ``value``: of a histogram, its counts."""
+    """A series. ``labels``: the values of the metric's labels, in order. ``value``: for a histogram, its counts."""
 
     metric: Metric
     labels: tuple[str, ...]
@@ -26,14 +26,14 @@ class Series(NamedTuple):
 
 
 def histogram(metric: Metric, bounds: Sequence[float]) -> Histogram:
-    """Counts durations, in the buckets that these bounds make, for the series of one set of labels."""
+    """A counter of durations in buckets with these bounds, for the series of one set of labels."""
     return Histogram(metric.name, metric.help, buckets=bounds, registry=None)
 
 
 def label(name: str) -> str:
-    """A name from RocketMQ as a label's value: control characters are written out, and what is too long is cut.
+    """A name from RocketMQ as a label's value: control characters are escaped, and long names are shortened.
 
-    So nothing acts on a terminal or turns text around where the name is shown. Two long names stay two.
+    So a shown name cannot control a terminal or reverse text. Two different long names stay different.
     """
     shown = plain(name)
     if len(shown) <= LONGEST_LABEL:
@@ -43,7 +43,7 @@ def label(name: str) -> str:
 
 
 def within(limit: int, items: Iterable[Sequence[Series]]) -> tuple[list[Series], int]:
-    """The series of as many items as there is room for, each item whole; and how many items were left out."""
+    """The series of the first items that fit, only whole items, and the number of items left out."""
     kept: list[Series] = []
     left_out = 0
     for item in items:
@@ -55,5 +55,5 @@ def within(limit: int, items: Iterable[Sequence[Series]]) -> tuple[list[Series],
 
 
 def seconds(epoch_ms: int) -> float:
-    """A time as Prometheus has it."""
+    """A time in seconds, as in Prometheus."""
     return epoch_ms / 1000

@@ -1,4 +1,4 @@
-"""Serves the endpoints in a thread of their own until the process ends. What is wrong with them never ends it."""
+"""The server of the endpoints, in its own thread until the process ends. Its errors never end the process."""
 
 import logging
 from functools import partial
@@ -15,13 +15,13 @@ KEY = "metrics.listen"
 
 
 def start_serving(address: tuple[str, int] | None, exposed: Exposed, stop: Event) -> None:
-    """``address`` None: nothing is served."""
+    """Start the server. ``address`` None: nothing is served."""
     if address is not None:
         Thread(target=keep_serving, args=(address, exposed, stop), name="metrics", daemon=True).start()
 
 
 def keep_serving(address: tuple[str, int], exposed: Exposed, stop: Event) -> None:
-    """Where the address cannot be listened on, that is logged once and tried again."""
+    """Serve until ``stop``. If the address cannot be listened on, this is logged once and tried again."""
     begin_again_until(stop, "the metrics are not served", partial(_serve, address, Exposition(exposed), stop))
 
 

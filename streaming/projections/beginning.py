@@ -1,4 +1,4 @@
-"""Where the projections begin: they go on from their position, or make again all that facts still tell."""
+"""The beginning of the projections: they continue at their position, or make again all rows that facts still give."""
 
 from datetime import date
 from functools import partial
@@ -19,19 +19,19 @@ from streaming.tables.conflicts import retried
 from streaming.tables.facts_log import FactsLog
 from streaming.tables.storage import delta_uri
 
-FIRST_REAL_DAY = date(2001, 1, 1)  # quarantined lines of files have no time: their facts are of 1970
+FIRST_REAL_DAY = date(2001, 1, 1)  # quarantined lines of files have no time: their facts are dated 1970
 
 
 def begin(tables: str, log: FactsLog, *, afresh: bool) -> Progress:
-    """From where to go on; ``afresh``: make all that facts tell again. Raises CheckpointError."""
+    """The position to continue at; ``afresh``: make all rows of facts again. Raises CheckpointError."""
     known = None if afresh else read_progress(tables) or _adopted(tables)
     return known if known is not None and can_go_on(tables, log, known.done) else start_over(tables, log)
 
 
 def can_go_on(tables: str, log: FactsLog, read: Position) -> bool:
-    """Whether ``facts`` can still be read from here on: its log is there, or is yet to be written.
+    """True if ``facts`` can be read from this position on: the commit is in the log, or is the next one to be written.
 
-    Raises CheckpointError if it is another table by now.
+    Raises CheckpointError if it is now another table.
     """
     newest = log.newest()
     if newest.id != read.table:
@@ -43,7 +43,7 @@ def can_go_on(tables: str, log: FactsLog, read: Position) -> bool:
 
 
 def start_over(tables: str, log: FactsLog) -> Progress:
-    """The old position goes first and the new one comes last: if this is cut short, it is done again."""
+    """Start over. The old position is deleted first, the new one written last: an interrupted start is repeated."""
     delete_progress(tables)
     delete_spark_checkpoint(tables)
     table = log.table()
@@ -58,7 +58,7 @@ def start_over(tables: str, log: FactsLog) -> Progress:
 
 
 def _adopted(tables: str) -> Progress | None:
-    """Of an older evenkeel. It goes only once it is written in the new file."""
+    """The progress of an older evenkeel. The old file is deleted only after the new one is written."""
     progress = read_spark_checkpoint(tables)
     if progress is not None:
         write_progress(tables, progress)
@@ -75,16 +75,16 @@ def _is_there(log: FactsLog, version: int) -> bool:
 
 
 def _oldest_day(facts: DeltaTable) -> date | None:
-    """The first day that facts still hold, whole; None if they hold none."""
+    """The first day of which all facts are still there; None if there are none."""
     files = pa.table(facts.get_add_actions(flatten=True))
     days = files["partition.date"].to_pylist() if files.num_rows else []
     return min((day for day in days if day is not None and day >= FIRST_REAL_DAY), default=None)
 
 
 def _delete_told_by_facts(path: str, table: Table, oldest: date | None) -> None:
-    """Rows that will be made again. Older ones stay as they are: their facts have expired."""
+    """Delete rows that will be made again. Older ones stay: their facts have expired."""
     opened = DeltaTable(path)
-    if "date" in table.partitioned_by:  # whole partitions: no file is read
+    if "date" in table.partitioned_by:  # whole partitions: no file must be read
         again = f"date < '{FIRST_REAL_DAY}'"
         opened.delete(again if oldest is None else f"{again} OR date >= '{oldest}'")
         return

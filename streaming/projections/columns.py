@@ -1,4 +1,4 @@
-"""The rows that facts make in a table, column by column, as its definition says. Facts are an Arrow table."""
+"""The rows that facts give in a table, column by column, by the table's definition. Facts are an Arrow table."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,14 +20,14 @@ _NO_OWNER_IS_PROVEN = pa.array([kind.value for kind in OWNED_BY_NO_CLIENT])
 
 
 def rows_of(table: Table, facts: pa.Table) -> pa.Table:
-    """The rows that these facts make in ``table``, with its columns and types."""
+    """The rows that these facts give in ``table``, with its columns and types."""
     chosen, schema = _facts_of(table, facts), without_comments(arrow_schema(table))
     columns = [_VALUES[column.form](column, chosen) for column in table.columns]
     return pa.table([one.cast(field.type) for one, field in zip(columns, schema, strict=True)], schema=schema)
 
 
 def _facts_of(table: Table, facts: pa.Table) -> pa.Table:
-    """The facts of the table's kinds, with the columns that these fill."""
+    """The facts of the table's kinds, with the columns that they fill."""
     kinds: tuple[type[Payload], ...] = table.kinds  # type: ignore[assignment]
     chosen = facts.filter(pc.is_in(facts["fact"], pa.array([kind.fact for kind in kinds])))
     chosen = chosen.select([*KEYS, *map(payload_column, kinds)])
@@ -35,7 +35,7 @@ def _facts_of(table: Table, facts: pa.Table) -> pa.Table:
 
 
 def _at(path: str, facts: pa.Table) -> pa.ChunkedArray:
-    """``queue.ended.finding``: null where there is no such struct."""
+    """The values at a path such as ``queue.ended.finding``: null if there is no such struct."""
     column, *fields = path.split(".")
     return pc.struct_field(facts[column], fields) if fields else facts[column]
 
@@ -59,7 +59,7 @@ def _filled(column: Column, facts: pa.Table) -> pa.ChunkedArray:
 
 
 def _owners(column: Column, facts: pa.Table) -> pa.ChunkedArray:
-    """An empty list is no owner only where that was proven: by the finding, or as the queue is gone."""
+    """The owners; null if unknown. An empty list means no owner only if the finding proves it, or the queue is gone."""
     struct = column.path.rpartition(".")[0]
     owners = _at(column.path, facts)
     is_known = pc.or_kleene(
@@ -80,7 +80,7 @@ def _text(column: Column, facts: pa.Table) -> pa.ChunkedArray:
 
 
 def _parts(column: Column, facts: pa.Table) -> pa.ChunkedArray:
-    """The structs of alerts. There are few alerts."""
+    """The structs of alerts, made in Python: there are few alerts."""
     lists, kinds = (_at(path, facts).to_pylist() for path in (column.path, "alert.kind"))
     both = zip(lists, kinds, strict=True)
     made = [None if parts is None else [_part(column, part, kind) for part in parts] for parts, kind in both]

@@ -1,4 +1,4 @@
-"""One process at a time writes the projections, and one maintains them, where their file system has locks."""
+"""Locks of the projections: one process at a time writes them, and one maintains them, if the file system has locks."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -9,13 +9,13 @@ from streaming.tables.storage import local_path
 
 
 def writing_alone(tables: str) -> AbstractContextManager[None]:
-    """An evenkeel up to 0.1 takes the same lock. Raises CheckpointError."""
+    """The lock for writing; an evenkeel up to 0.1 takes it, too. Raises CheckpointError."""
     message = "the projections in {tables} are being written by {other}: stop it first, or let it do the work"
     return _alone(tables, "projections", CheckpointError, message)
 
 
 def maintaining_alone(tables: str) -> AbstractContextManager[None]:
-    """Of two that compact a table at once deltalake keeps what both have written. Raises InUseError."""
+    """The lock for maintenance: if two processes compact a table, deltalake keeps both results. Raises InUseError."""
     message = "the tables in {tables} are being maintained by {other}: let it do the work"
     return _alone(tables, "maintenance", InUseError, message)
 

@@ -1,4 +1,4 @@
-"""Shortens a table's log to hours. deltalake itself keeps it as long as the table's property says: days."""
+"""The shortening of a table's log to hours. deltalake itself keeps it for days, by the table's property."""
 
 import re
 from datetime import datetime
@@ -20,9 +20,9 @@ class _LogFile(NamedTuple):
 
 
 def shorten_log(table: DeltaTable, path: str, before: datetime) -> int:
-    """Delete what a checkpoint sums up that is older than ``before``; how many files that were.
+    """Delete log files that are in a checkpoint older than ``before``. Return their number.
 
-    So every version since then can still be read. A checkpoint of now is made, for the rounds to come.
+    So every version since then can still be read. A checkpoint is made now, for later rounds.
     """
     files = files_in(path)
     found = list(_log_files(files))

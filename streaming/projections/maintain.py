@@ -1,4 +1,4 @@
-"""Maintains the tables that deltalake writes: all but ``facts``. It may run beside the projections."""
+"""The maintenance of the tables that deltalake writes: all but ``facts``. It may run beside the projections."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -32,9 +32,9 @@ def maintain(
     now: datetime | None = None,
     only: Iterable[Table] = WRITTEN_HERE,
 ) -> Iterator[Maintained]:
-    """One round, table after table; what each got. ``now`` decides which days are over and which rows too old.
+    """Maintain one table after the other; yield the result of each. ``now`` decides which rows have expired.
 
-    Raises InUseError while another process maintains them: of two compactions at once deltalake would keep both.
+    Raises InUseError while another process maintains them: of two compactions deltalake would keep both results.
     """
     work = Round(tables, options or MaintainOptions(), now or datetime.now(timezone.utc))
     with maintaining_alone(tables):
@@ -44,8 +44,8 @@ def maintain(
 
 
 def maintain_regularly(tables: str, options: MaintainOptions, *, stop: Event, every_seconds: float = 600) -> None:
-    """For a thread, until ``stop``: all tables once an hour, the current ones, whose files are replaced all the time,
-    every ten minutes. What goes wrong is logged, and tried again in the next round.
+    """Maintain until ``stop``, in a thread: all tables once an hour; tables of current state, whose files are replaced
+    all the time, every ten minutes. Errors are logged, and the work is tried again in the next round.
     """
     wait = min(every_seconds, FIRST_ROUND_AFTER_S)
     for number in count():
@@ -75,7 +75,7 @@ class _DeltalakeUpkeep:
         return sum(drop_superseded(self._open(), self._table, day) for day in days)
 
     def _drop_gone_rows(self) -> int:
-        """Drop what is gone. Not while the projections start over, when older facts may still come after newer ones."""
+        """Drop rows of what is gone, but not while projections start over: older facts may then follow newer ones."""
         read = read_progress(self._tables)
         if read is None or read.done.initial:
             return 0

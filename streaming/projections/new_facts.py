@@ -1,4 +1,4 @@
-"""Facts that the projections have yet to read, in pieces that fit into memory, each with the position after it."""
+"""The facts that the projections have not read, in pieces that fit into memory, each with the position after it."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -18,14 +18,14 @@ SCHEMA = pa.schema([FACTS_SCHEMA.field(name) for name in (*KEYS, *map(payload_co
 
 
 class NewFacts(NamedTuple):
-    """``upto``: the position once these are read."""
+    """Facts, and ``upto``: the position after them."""
 
     rows: pa.Table
     upto: Position
 
 
 class FactsReader:
-    """Reads on from a position. After an error it is of no more use."""
+    """A reader of facts from a position on. After an error it must not be used again."""
 
     def __init__(self, log: FactsLog, begin: Position) -> None:
         self._log = log
@@ -33,7 +33,7 @@ class FactsReader:
         self._pieces = _pieces(log, begin)
 
     def next_batch(self) -> NewFacts | None:
-        """The facts that are there, up to a limit; None where there is no commit. A commit may bring no facts."""
+        """The next facts, up to a limit; None if there is no commit. A commit may have no facts."""
         read: list[pa.Table] = []
         begin = self._upto
         while sum(rows.num_rows for rows in read) < ROWS_A_BATCH:
@@ -47,7 +47,7 @@ class FactsReader:
 
 
 def facts_between(log: FactsLog, begin: Position, end: Position) -> pa.Table:
-    """The facts of a batch that was begun before."""
+    """The facts of a batch that was begun earlier."""
     read = [SCHEMA.empty_table()]
     for rows, upto in _pieces(log, begin):
         is_over = (upto.version, upto.initial) == (end.version, end.initial) and upto.rows >= end.rows
@@ -65,14 +65,14 @@ def _pieces(log: FactsLog, begin: Position) -> Iterator[NewFacts]:
 
 
 def _files(log: FactsLog, at: Position) -> list[str] | None:
-    """Always in the same order; None where the commit is not there."""
+    """The files of a commit, always in the same order; None if there is no such commit."""
     if not at.initial:
         return log.new_files(at.version)
     return sorted(unquote(path) for path in pa.table(log.table(at.version).get_add_actions())["path"].to_pylist())
 
 
 def _rows(log: FactsLog, files: list[str], begin: Position) -> Iterator[NewFacts]:
-    """Those of these files, without the first ``begin.rows``."""
+    """The facts of these files without the first ``begin.rows`` rows."""
     read = 0
     for file in files:
         for batch in log.batches(file, SCHEMA.names, ROWS_A_PIECE):
@@ -83,7 +83,7 @@ def _rows(log: FactsLog, files: list[str], begin: Position) -> Iterator[NewFacts
 
 
 def _conformed(batch: pa.RecordBatch) -> pa.Table:
-    """With today's columns and types: files of an older evenkeel lack some, also within structs."""
+    """The batch with today's columns and types: files of an older evenkeel lack some, also within structs."""
     present = set(batch.schema.names)
     columns = [
         _typed(batch.column(field.name), field.type) if field.name in present else pa.nulls(len(batch), field.type)
@@ -96,5 +96,5 @@ def _typed(values: pa.Array, wanted: pa.DataType) -> pa.Array:
     if values.type == wanted:
         return values
     if pa.types.is_nested(wanted) and not pa.types.is_map(wanted):
-        return pa.array(values.to_pylist(), wanted)  # a field that is missing becomes null
+        return pa.array(values.to_pylist(), wanted)  # a missing field becomes null
     return values.cast(wanted)

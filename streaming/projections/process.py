@@ -1,7 +1,7 @@
-"""The process that writes the projections: at low priority, until its standard input ends, as it does with its parent.
+"""The process that writes the projections, at low priority, until its standard input ends together with its parent.
 
-It gets its settings as the first line there. Signals are its parent's business: Ctrl-C and service managers send them
-to both.
+The first line there has its settings. It ignores signals, which its parent handles: Ctrl-C and service managers send
+them to both.
 """
 
 import logging
@@ -34,7 +34,7 @@ DONE, FAILED = 0, 1
 
 
 def main() -> None:
-    """Ends with 0 once standard input has ended, with 1 after an error, which is logged."""
+    """Run the process. The exit status is 0 once standard input has ended, 1 after an error, which is logged."""
     os.nice(NICENESS)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -45,7 +45,7 @@ def main() -> None:
     Thread(target=_end_with_parent, args=(stop,), name="parent", daemon=True).start()
     status = _status_of(settings, stop)
     logging.shutdown()
-    os._exit(status)  # nothing waits for the threads of deltalake and of maintenance
+    os._exit(status)  # without waiting for the threads of deltalake and of maintenance
 
 
 def _status_of(settings: ProjectionSettings, stop: Event) -> int:
@@ -61,7 +61,7 @@ def _status_of(settings: ProjectionSettings, stop: Event) -> int:
 
 
 def keep_projecting(settings: ProjectionSettings, stop: Event) -> None:
-    """Bring the tables up to date, ``seconds`` after ``seconds`` and once more after ``stop``. Maintain them beside."""
+    """Update the tables every ``seconds``, and once more after ``stop``. Maintain them in parallel."""
     with writing_alone(settings.tables):
         while not DeltaTable.is_deltatable(delta_uri(f"{settings.tables}/{FACTS.name}")):
             if stop.wait(settings.seconds):
@@ -73,7 +73,7 @@ def keep_projecting(settings: ProjectionSettings, stop: Event) -> None:
             while not stop.is_set() and projector.next_batch() is not None:
                 pass
             stop.wait(max(0.0, began + settings.seconds - time.monotonic()))
-        while projector.next_batch() is not None:  # the last facts are there when the parent says that it ends
+        while projector.next_batch() is not None:  # the last facts are committed before the parent ends
             pass
 
 
@@ -87,7 +87,7 @@ def _start_maintenance(settings: ProjectionSettings, stop: Event) -> None:
 
 
 def _end_with_parent(stop: Event) -> None:
-    """What is not done in time is cut short, and done again by the next process."""
+    """End with the parent. Work that is not done in time is interrupted, and repeated by the next process."""
     while os.read(sys.stdin.fileno(), 1):
         pass
     stop.set()

@@ -1,7 +1,7 @@
-"""How far the projections have read ``facts``: a small file beside the tables, written before and after each batch.
+"""The projections' position in ``facts``: a small file beside the tables, written before and after each batch.
 
-Before a batch it says up to where the batch goes. So a batch that was cut short is done again with the same facts, and
-each table says in its log which batch it has (``ProjectionTable.has``).
+Before a batch it has the position at the end of the batch. So an interrupted batch is repeated with the same facts.
+Each table has the number of its last batch in its log (``ProjectionTable.has``).
 """
 
 import msgspec
@@ -14,9 +14,9 @@ _FILE = "position.json"
 
 
 class Position(Struct, frozen=True, kw_only=True):
-    """All commits of ``facts`` below ``version`` are read, and ``rows`` rows of those that ``version`` brought.
+    """A position in ``facts``: all commits below ``version`` are read, and ``rows`` rows that ``version`` added.
 
-    ``initial``: not of those that it brought, but of the whole table as it then was. ``table``: Delta's id of it.
+    ``initial``: ``rows`` counts rows of the whole table at ``version`` instead. ``table``: Delta's id of the table.
     """
 
     table: str
@@ -26,14 +26,14 @@ class Position(Struct, frozen=True, kw_only=True):
 
 
 class Pending(Struct, frozen=True, kw_only=True):
-    """A batch that was begun. ``appended``: tables of which only an older evenkeel's notes say that they have it."""
+    """A batch that was begun. ``appended``: tables that have it only by the notes of an older evenkeel."""
 
     upto: Position
     appended: tuple[str, ...] = ()
 
 
 class Progress(Struct, frozen=True, kw_only=True):
-    """``identity`` names this numbering of batches; ``batch_id``: of the batch at hand, or else of the next one."""
+    """The progress. ``identity``: of this numbering of batches; ``batch_id``: of the batch that is begun or next."""
 
     identity: str
     batch_id: int
@@ -47,7 +47,7 @@ def checkpoint_of(tables: str) -> TextFiles:
 
 
 def read_progress(tables: str) -> Progress | None:
-    """None before the first batch, and where the file is damaged: then the projections start over."""
+    """The saved progress; None before the first batch, or if the file is damaged: then the projections start over."""
     text = checkpoint_of(tables).read(_FILE)
     try:
         return None if text is None else msgspec.json.decode(text, type=Progress)

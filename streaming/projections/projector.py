@@ -1,7 +1,7 @@
-"""Brings the tables up to the newest fact, batch after batch. Killed at any moment, it loses no row and doubles none.
+"""The writer of the projections, batch after batch. If it is killed at any moment, no row is lost or duplicated.
 
-What a batch reads is written down before it writes anything. An append says in its table's log which batch it is, and
-is not done again. A MERGE needs no such note: it applies only a larger ``seq``, so that a second time none is larger.
+The facts of a batch are recorded before anything is written. An append records its batch in the table's log, and is not
+repeated. A merge needs no such record: it applies only a larger ``seq``, so repeating it changes nothing.
 """
 
 from collections.abc import Callable, Collection
@@ -21,13 +21,13 @@ from streaming.projections.table import ProjectionTable, newest
 from streaming.tables.creation import create_tables
 from streaming.tables.facts_log import FactsLog
 
-POLLS_BETWEEN_CHECKS = 12  # without a commit, until it is asked whether the log goes on elsewhere
+POLLS_BETWEEN_CHECKS = 12  # polls without a commit, after which the log is checked
 
 Tell = Callable[[int, int], None]
 
 
 class Projector:
-    """``open_projector`` makes it. After an error it is of no more use: open another."""
+    """A writer, made by ``open_projector``. After an error it must not be used again: open another."""
 
     def __init__(self, tables: str, log: FactsLog, progress: Progress) -> None:
         self._tables = tables
@@ -39,7 +39,7 @@ class Projector:
         self._polls = 0
 
     def next_batch(self) -> int | None:
-        """Write what the next facts make; how many facts that were. None where nothing was committed."""
+        """Write the rows of the next facts. Return the number of facts, or None if nothing was committed."""
         facts = self._reader.next_batch()
         self._polls = 0 if facts else self._polls + 1
         if facts is None:
@@ -52,7 +52,7 @@ class Projector:
         return int(facts.rows.num_rows)
 
     def _finish_pending(self) -> None:
-        """The batch that was cut short, if one was, with the same facts."""
+        """Repeat an interrupted batch, if there is one, with the same facts."""
         pending = self._progress.pending
         if pending is not None:
             has = {*pending.appended, *(table.name for table in HISTORY if self._has(table))}
@@ -73,7 +73,7 @@ class Projector:
         return self._table[table.name].has(self._progress.identity, self._progress.batch_id)
 
     def _check_log(self) -> None:
-        """This process may have been stopped for longer than the log is kept."""
+        """Check the log: this process may have been stopped for longer than the log is kept."""
         if self._polls >= POLLS_BETWEEN_CHECKS:
             self._polls = 0
             if not can_go_on(self._tables, self._log, self._progress.done):
@@ -89,9 +89,9 @@ class Projector:
 
 
 def open_projector(tables: str, *, afresh: bool = False) -> Projector:
-    """Ready to go on; ``afresh``: to make all that facts tell again. For the one that has claimed the projections.
+    """Open a writer; ``afresh``: make all rows of facts again. The caller must have the lock of the projections.
 
-    Raises CheckpointError where there are no facts, or others than before.
+    Raises CheckpointError if there are no facts, or others than before.
     """
     log = FactsLog(f"{tables}/{FACTS.name}")
     if not log.exists():
@@ -101,9 +101,9 @@ def open_projector(tables: str, *, afresh: bool = False) -> Projector:
 
 
 def run_projections(tables: str, *, afresh: bool = False, tell: Tell | None = None) -> None:
-    """Bring the tables up to the newest fact and return; ``afresh``: make all that facts tell again.
+    """Update the tables up to the newest fact, and return; ``afresh``: make all rows of facts again.
 
-    ``tell`` hears how many facts are read, and of how many where all are. Raises CheckpointError, also while another
+    ``tell`` is called with the numbers of facts read and of all facts. Raises CheckpointError, also while another
     process writes the projections.
     """
     with writing_alone(tables):

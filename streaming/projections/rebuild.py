@@ -1,4 +1,4 @@
-"""``evenkeel rebuild``: every projection made again from ``facts``."""
+"""``evenkeel rebuild``, which makes every projection again from ``facts``."""
 
 from deltalake import DeltaTable
 
@@ -8,10 +8,10 @@ from streaming.tables.storage import delta_uri
 
 
 def rebuild(tables: str, tell: Tell | None = None) -> dict[str, int]:
-    """Rows of each table afterwards. Raises CheckpointError while another process writes the projections.
+    """Rebuild; return the rows of each table. Raises CheckpointError while another process writes the projections.
 
-    ``tell`` hears how many facts are read, and of how many. Rows whose facts have expired can't be made again and stay
-    as they are.
+    ``tell`` is called with the numbers of facts read and of all facts. Rows whose facts have expired cannot be made
+    again, and stay unchanged.
     """
     run_projections(tables, afresh=True, tell=tell)
     return {table.name: DeltaTable(delta_uri(f"{tables}/{table.name}")).count() for table in PROJECTIONS}

@@ -1,6 +1,6 @@
-"""What the process that writes the projections is told: one line of JSON.
+"""The settings of the process that writes the projections: one line of JSON.
 
-How often the tables are made stands in the table ``[job]`` of ``config/sections``.
+The interval of the projections stands in the table ``[job]`` of ``config/sections``.
 """
 
 import msgspec
@@ -10,7 +10,7 @@ from streaming.config import Config
 
 
 class ProjectionSettings(Struct, frozen=True, kw_only=True):
-    """``seconds``: from one batch to the next. ``keep_days``: of maintenance; None: there is none."""
+    """The settings. ``seconds``: from one batch to the next. ``keep_days``: for maintenance; None: no maintenance."""
 
     tables: str
     seconds: float

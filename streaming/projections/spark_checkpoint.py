@@ -1,7 +1,7 @@
-"""The checkpoint of an evenkeel up to 0.1, whose projections were a query of Spark: read once, and then removed.
+"""The checkpoint of an evenkeel up to 0.1, whose projections were a Spark query. It is read once, then deleted.
 
-Its tables go on from there. Where it stopped in the middle of a commit, its place cannot be told, and None is returned:
-then the projections start over.
+The tables continue from there. If it stopped within a commit, its position is not known: None is returned, and the
+projections start over.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ NEWEST_COMMITS = 1000
 
 
 class _Offset(Struct):
-    """Delta's own: ``index`` is below 0 where nothing of the version is read."""
+    """An offset as Delta writes it. ``index`` is below 0 if nothing of the version is read."""
 
     table: str = field(name="reservoirId")
     version: int = field(name="reservoirVersion")
@@ -28,14 +28,14 @@ class _Offset(Struct):
 
 
 class _Note(Struct):
-    """What each append of the query said in the log."""
+    """The note of each append of the query in the log."""
 
     projections: str
     batch_id: int
 
 
 def read_spark_checkpoint(tables: str) -> Progress | None:
-    """None where there is none, or none to go on from."""
+    """The progress in the checkpoint; None if there is no checkpoint, or no position to continue from."""
     files = checkpoint_of(tables)
     identity = files.read("evenkeel/identity")
     committed, begun = (max(_numbers(files, folder), default=-1) for folder in ("commits", "offsets"))
@@ -52,7 +52,7 @@ def read_spark_checkpoint(tables: str) -> Progress | None:
 
 
 def delete_spark_checkpoint(tables: str) -> None:
-    """So that an older evenkeel does not go on from it."""
+    """Delete the checkpoint, so that an older evenkeel does not continue from it."""
     files = checkpoint_of(tables)
     for name in SPARKS_FILES:
         files.delete(name)

@@ -1,4 +1,4 @@
-"""Drops expired rows of tables whose newest row of a thing still holds, however old it is."""
+"""The expiry of rows in tables in which the newest row of each key stays valid, also when it is old."""
 
 from datetime import date
 
@@ -13,7 +13,7 @@ from streaming.tables.own_memory import unsliced
 
 
 def drop_superseded(opened: DeltaTable, table: Table, day: str) -> int:
-    """Those of ``day`` of which the table has a newer row; how many they were."""
+    """Drop the rows of ``day`` for which the table has a newer row. Return their number."""
     keys = list(table.keep_newest_of)
     rows = opened.to_pyarrow_table(filters=[("date", "=", date.fromisoformat(day))])
     pairs = numbered(rows, keys, "row", "seq").join(_newest(opened, table), keys, join_type="inner", use_threads=False)

@@ -1,4 +1,4 @@
-"""Keeps the process that writes the projections running, beside whatever the caller does. It never ends the caller."""
+"""The supervisor of the process that writes the projections. It runs beside the caller, and never ends the caller."""
 
 import logging
 import subprocess
@@ -16,14 +16,14 @@ log = logging.getLogger(__name__)
 RETRY_AFTER_S = 30.0
 END_WITHIN_S = 10.0
 POLL_S = 0.2
-# The folder in which this evenkeel was found takes the place of the working directory, which might hold another.
+# The folder of this evenkeel replaces the working directory in sys.path, which may contain another evenkeel.
 _ROOT = str(Path(streaming.__file__).parents[1])
 _PROGRAM = f"import sys; sys.path[0] = {_ROOT!r}; from streaming.projections.process import main; main()"
 COMMAND = (sys.executable, "-c", _PROGRAM)
 
 
 def keep_running(settings: ProjectionSettings, stop: Event, retry_after_s: float = RETRY_AFTER_S) -> None:
-    """Until ``stop``. A process that has ended is started again after a while; what it says goes to standard error."""
+    """Keep it running until ``stop``. If it ends, it starts again after a pause. It writes to our standard error."""
     while not stop.is_set():
         try:
             with _process(settings) as process:
@@ -37,13 +37,13 @@ def keep_running(settings: ProjectionSettings, stop: Event, retry_after_s: float
 
 
 def ended(status: int) -> str:
-    """How a process ended, by what ``wait`` says of it."""
+    """The text of how a process ended, by its status from ``wait``."""
     return f"were killed by signal {-status}" if status < 0 else f"ended with status {status}"
 
 
 @contextmanager
 def _process(settings: ProjectionSettings) -> Iterator[subprocess.Popen[bytes]]:
-    """Its standard input stays open until the end of the block, or of this process, whatever ends it."""
+    """The process. Its standard input stays open until the block ends, or this process ends for any reason."""
     process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE)
     assert process.stdin is not None
     try:

@@ -1,7 +1,7 @@
-"""One projection as a Delta table: appends that come once, and merges in which the larger ``seq`` wins.
+"""A projection as a Delta table: appends that are done only once, and merges in which the larger ``seq`` counts.
 
-What is merged is computed here, and the table overwritten. deltalake's own MERGE, as its DELETE and UPDATE of rows,
-leaves files whose strings pyarrow 25 cannot filter by (``string_view``), and takes more of the processor.
+Merges are computed here, and the table is overwritten. deltalake's own MERGE, DELETE and UPDATE of rows write files
+whose strings pyarrow 25 cannot filter by (``string_view``), and take more processor time.
 """
 
 from functools import partial
@@ -22,17 +22,19 @@ class ProjectionTable:
         self._path = delta_uri(f"{tables}/{table.name}")
 
     def has(self, identity: str, batch_id: int) -> bool:
-        """Whether this batch was appended, or a later one."""
+        """True if this batch or a later one was appended."""
         newest = DeltaTable(self._path).transaction_version(identity)
         return newest is not None and newest >= batch_id
 
     def append(self, rows: pa.Table, identity: str, batch_id: int) -> None:
-        """The commit says which batch it is. Delta keeps that as long as the table, whatever becomes of its log."""
+        """Append rows. The commit has the batch's number, which Delta keeps as long as the table, even without
+        its log.
+        """
         said = CommitProperties(app_transactions=[Transaction(identity, batch_id)])
         retried(lambda: write_deltalake(self._path, unsliced(rows), mode="append", commit_properties=said))
 
     def merge(self, rows: pa.Table) -> None:
-        """Apply rows, one a key, where their ``seq`` is larger than what is there."""
+        """Apply rows, one for each key, whose ``seq`` is larger than that in the table."""
         retried(partial(self._merge, rows))
 
     def _merge(self, rows: pa.Table) -> None:
@@ -46,15 +48,15 @@ def all_rows(table: DeltaTable) -> pa.Table:
 
 
 def overwrite(table: DeltaTable, rows: pa.Table) -> None:
-    """Replace all rows. Raises CommitFailedError if another has written into the table since ``table`` was opened.
+    """Replace all rows. Raises CommitFailedError if another process has written since ``table`` was opened.
 
-    Of another's compaction deltalake takes no notice: tables that are overwritten must never be compacted.
+    deltalake ignores another's compaction: tables that are overwritten must never be compacted.
     """
     write_deltalake(table, unsliced(rows), mode="overwrite")
 
 
 def newest(rows: pa.Table, table: Table) -> pa.Table:
-    """One row a key: that with the largest ``seq``."""
+    """The row with the largest ``seq`` for each key."""
     keys = list(table.merge_keys)
     ordered = numbered(rows, keys, "row").take(pc.sort_indices(rows, sort_keys=[("seq", "ascending")]))
     last = ordered.group_by(keys, use_threads=False).aggregate([("row", "last")])
@@ -62,7 +64,7 @@ def newest(rows: pa.Table, table: Table) -> pa.Table:
 
 
 def merged(known: pa.Table, rows: pa.Table, table: Table) -> pa.Table:
-    """Of each key the row with the larger ``seq``."""
+    """The row with the larger ``seq`` for each key."""
     keys = list(table.merge_keys)
     pairs = numbered(known, keys, "known_row", "known_seq").join(
         numbered(rows, keys, "row", "seq"), keys, join_type="inner", use_threads=False
@@ -73,7 +75,7 @@ def merged(known: pa.Table, rows: pa.Table, table: Table) -> pa.Table:
 
 
 def without(rows: pa.Table, numbers: pa.ChunkedArray) -> pa.Table:
-    """All rows but those of these numbers."""
+    """All rows except those with these numbers."""
     all_numbers = pa.array(range(rows.num_rows), pa.int64())
     return rows.filter(pc.invert(pc.is_in(all_numbers, numbers.combine_chunks()))) if len(numbers) else rows
 
