@@ -1,1 +1,1 @@
-"""Measures what evenkeel costs; ``docs/performance.md`` explains the figures. Run by ``python -m bench``."""
+"""The benchmark of evenkeel's costs; ``docs/performance.md`` explains the figures. Run by ``python -m bench``."""

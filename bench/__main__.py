@@ -1,4 +1,4 @@
-"""``python -m bench``: one JSON on stdout, progress on stderr; the status is 1 if anything could not be measured."""
+"""``python -m bench``: one JSON on stdout, progress on stderr. The exit status is 1 if a measurement failed."""
 
 import argparse
 import json

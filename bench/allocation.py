@@ -1,6 +1,6 @@
-"""What it costs to compute who should own what: 20 clients, a topic of 32 queues, all clients at once.
+"""The cost of computing the expected owners: 20 clients, a topic of 32 queues, all clients at once.
 
-Beside it RocketMQ's own Java over the same topics, and that both give every client the same queues.
+RocketMQ's own Java is measured over the same topics. Both must give every client the same queues.
 """
 
 from random import Random
@@ -46,7 +46,7 @@ def measure(results: Results, quick: bool) -> None:
 
 
 def _strategies(first: Fleet) -> tuple[Strategy, ...]:
-    """``bench/java/Allocations.java`` builds the same."""
+    """The strategies. ``bench/java/Allocations.java`` builds the same ones."""
     return (
         Averagely(),
         AveragelyByCircle(),
@@ -58,7 +58,9 @@ def _strategies(first: Fleet) -> tuple[Strategy, ...]:
 
 
 def _fleet(random: Random, number: int) -> Fleet:
-    """Names with rooms: MACHINE_ROOM reads ``room@broker``, MACHINE_ROOM_NEARBY what stands before the first -."""
+    """A fleet with rooms in names: MACHINE_ROOM reads ``room@broker``, MACHINE_ROOM_NEARBY the part before the
+    first -.
+    """
     brokers = [f"{room}@{room}-broker" for room in ROOMS]
     queues = [MessageQueue(f"topic-{number}", broker, queue_id) for broker in brokers for queue_id in range(16)]
     clients = [
@@ -72,7 +74,7 @@ def _fleet(random: Random, number: int) -> Fleet:
 
 
 def _us_per_topic(strategy: Strategy, fleets: list[Fleet]) -> float:
-    """Clients and queues are others for each topic, so that no cache answers."""
+    """Microseconds a topic. Each topic has other clients and queues, so that no cache is used."""
 
     def once(some: list[Fleet]) -> float:
         began = perf_counter()
@@ -85,7 +87,7 @@ def _us_per_topic(strategy: Strategy, fleets: list[Fleet]) -> float:
 
 
 def _require_same_shares(strategy: Strategy, fleets: list[Fleet], java: Measured) -> None:
-    """Raises AssertionError for the first client that gets other queues, or in another order."""
+    """Raise AssertionError for the first client that gets other queues, or gets them in another order."""
     for (queues, clients), shares in zip(fleets, java.shares, strict=True):
         ours = allocate_all(strategy, queues, clients)
         for client, share in zip(ours.client_ids, ours.shares, strict=True):

@@ -1,4 +1,4 @@
-"""Whether an append to the facts stays as fast as the table's log grows."""
+"""The time of an append to the facts while the table's log grows."""
 
 import tempfile
 from statistics import median

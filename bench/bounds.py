@@ -1,6 +1,6 @@
-"""The longest that one record may take: records of the largest size that is read, for groups as large as may be.
+"""The longest time for one record: records of the largest accepted size, for groups of the largest size.
 
-A program that writes into the Kafka topic chooses what is in a record, and all other groups of its shard wait for it.
+Any program that writes into the Kafka topic chooses the content of a record. All other groups of the shard wait for it.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from schemas.events import (
 from schemas.records import MAX_RECORD_BYTES
 from streaming.core.intake.size_limits import BROKERS_AT_MOST, CLIENTS_AT_MOST, QUEUES_AT_MOST, TOPICS_AT_MOST
 
-TURNS = 7  # graces end, and what is wrong fires
+TURNS = 7  # enough for graces to end and alerts to fire
 STRATEGIES = (
     "AllocateMessageQueueAveragely",
     "AllocateMessageQueueConsistentHash",
@@ -48,7 +48,7 @@ def measure(results: Results, quick: bool) -> None:
 
 
 def _many_queues(group: Taking) -> Iterator[AnyEvent]:
-    """One topic with all queues on one broker, ten clients who report all of theirs, offsets of all."""
+    """One topic with all queues on one broker, ten clients that report all of their queues, and all offsets."""
     clients = names(10)
     yield from group.routes(1, 1, QUEUES_AT_MOST)
     share = QUEUES_AT_MOST // len(clients)
@@ -64,7 +64,7 @@ def _many_queues(group: Taking) -> Iterator[AnyEvent]:
 
 
 def _all_wrong(group: Taking) -> Iterator[AnyEvent]:
-    """The same, but each queue has two owners, and the lists of two brokers differ."""
+    """Two owners for each queue, and different lists of two brokers."""
     clients = names(10)
     yield from group.routes(1, 2, QUEUES_AT_MOST // 2)
     share = QUEUES_AT_MOST // 2 // 5
@@ -81,7 +81,7 @@ def _all_wrong(group: Taking) -> Iterator[AnyEvent]:
 
 
 def _all_orphaned(group: Taking) -> Iterator[AnyEvent]:
-    """On as many brokers as there may be; nobody says that it owns anything, and half of the clients have left."""
+    """The most brokers; no client reports that it owns a queue, and half of the clients have left."""
     clients = names(40)
     left = clients[:20] if group.now >= T0 + 3 * ROUND_MS else clients
     yield from group.routes(1, BROKERS_AT_MOST, QUEUES_AT_MOST // BROKERS_AT_MOST)
@@ -93,14 +93,14 @@ def _all_orphaned(group: Taking) -> Iterator[AnyEvent]:
 
 
 def _all_others(group: Taking) -> Iterator[AnyEvent]:
-    """In every second round other clients, as many as there may be."""
+    """The most clients, and other ones in every second round."""
     turn = (group.now - T0) // ROUND_MS % 2
     yield from group.routes(1, 1, 64)
     yield from group.lists([f"{turn}-{name}" for name in names(CLIENTS_AT_MOST)], 1)
 
 
 def _many_clients(group: Taking) -> Iterator[AnyEvent]:
-    """As many clients as there may be, of whom 2,000 report, for 64 queues."""
+    """The most clients, of which 2,000 report, for 64 queues."""
     clients = names(CLIENTS_AT_MOST)
     yield from group.routes(1, 1, 64)
     yield from group.reports(clients[:2_000], {})
@@ -118,7 +118,7 @@ def _many_of_both(group: Taking) -> Iterator[AnyEvent]:
 
 
 def _many_brokers(group: Taking) -> Iterator[AnyEvent]:
-    """A queue on each of so many brokers, all of which list the same clients; name servers differ."""
+    """The most brokers, each with one queue. All list the same clients; name servers differ."""
     clients = names(40)
     hosts = tuple(RouteQueues(f"b{n}", 1, 1, 6) for n in range(BROKERS_AT_MOST))
     half = RouteCopy(("n2",), hosts[: BROKERS_AT_MOST // 2])
@@ -128,7 +128,7 @@ def _many_brokers(group: Taking) -> Iterator[AnyEvent]:
 
 
 def _many_topics(group: Taking) -> Iterator[AnyEvent]:
-    """A report and a heartbeat that name as many topics as there may be, each with its queues."""
+    """The most topics; each report names 100 of them with their queues."""
     clients = names(40)
     queues = QUEUES_AT_MOST // TOPICS_AT_MOST
     yield from group.routes(TOPICS_AT_MOST - 1, 1, queues)

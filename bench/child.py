@@ -1,4 +1,4 @@
-"""A process of the bench's own, behind a pipe: its memory and time are not taken for those of what is measured."""
+"""A separate process behind a pipe: its memory and time do not count as those of the measured process."""
 
 import multiprocessing
 from collections.abc import Callable
@@ -9,7 +9,7 @@ C = TypeVar("C", bound="Child")
 
 
 class Child:
-    """It runs ``serve`` with its end of the pipe and the arguments, for the length of a ``with`` block."""
+    """A process that runs ``serve`` with its end of the pipe and the arguments, during a ``with`` block."""
 
     def __init__(self, serve: Callable[..., None], *arguments: object) -> None:
         spawning = multiprocessing.get_context("spawn")

@@ -1,8 +1,8 @@
-"""The job on Spark's own cluster, a master and two workers on loopback: what is the driver's work, what the executors'.
+"""The job on a standalone Spark cluster, one master and two workers on loopback: the work of driver and executors.
 
-Every trigger reads about one round of every group, so its time says how often such a fleet can have rounds.
-``python -m bench.cluster GROUPS...`` measures other numbers of groups than the stage does. Broker and driver use the
-same cores as the executors.
+Every trigger reads about one round of every group, so its time is the shortest round interval of such a fleet.
+``python -m bench.cluster GROUPS...`` measures other numbers of groups than the stage. Broker and driver use the same
+cores as the executors.
 """
 
 import json
@@ -44,7 +44,7 @@ Cpu = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What all numbers of groups are measured on. ``appends``: seconds of each append to the table of facts."""
+    """The environment of all measurements. ``appends``: seconds of each append to the table of facts."""
 
     here: Environment
     workers: Sequence[Worker]
@@ -52,7 +52,7 @@ class Bench:
     appends: list[float]
 
     def cpu(self) -> Cpu:
-        """Seconds of the processor since their start, of the driver's and the executors' Java and Python."""
+        """CPU seconds of the driver's and the executors' Java and Python since their start."""
         driver = psutil.Process()
         java = [child for child in driver.children() if child.pid not in self.here.others]
         executors = [psutil.Process(pid) for worker in self.workers for pid in worker.pids()]
@@ -64,7 +64,7 @@ class Bench:
         }
 
     def executors_mb(self) -> float:
-        """Resident memory of all workers with their executors and Python."""
+        """The resident memory of all workers with their executors and Python."""
         return sum(psutil.Process(pid).memory_info().rss for worker in self.workers for pid in worker.pids()) / 2**20
 
 
@@ -145,14 +145,14 @@ def _figures(bench: Bench, groups: int) -> dict[str, Any]:
 
 
 def _rounds(feeder: Feeder, groups: int) -> tuple[Batch, list[Batch]]:
-    """Some rounds for warming, then about ``COUNTED`` times a round of each group."""
+    """The rounds: some for warming, then about ``COUNTED`` rounds of each group."""
     warming = feeder.backlog(groups)
     events = round(groups * warming.events / warming.rounds)
     return warming, [feeder.backlog(events) for _ in range(COUNTED)]
 
 
 def _read(bench: Bench, topic: str, batches: Sequence[Batch], a_trigger: int) -> tuple[float, list[Trigger]]:
-    """Let the job read all of it; seconds from its start to its end, and its triggers."""
+    """Let the job read all batches. Return the seconds from its start to its end, and its triggers."""
     here = bench.here
     records = sum(batch.records for batch in batches)
     with ConsoleProducer(here.kafka.bootstrap_servers, topic, "lz4") as producer:
@@ -180,7 +180,7 @@ def _of_triggers(triggers: Sequence[Trigger]) -> dict[str, Any]:
 
 
 def _of_cpu(spent: Cpu, rounds: float) -> dict[str, Any]:
-    """Seconds of the processor for a round of all groups; the start of the query counts too."""
+    """The CPU seconds for a round of all groups, with the start of the query."""
     driver = spent["driver_java"] + spent["driver_python"]
     return {
         "cpu_s_a_round": {name: round(seconds / rounds, 2) for name, seconds in spent.items()},
@@ -199,7 +199,7 @@ def _seconds(processes: Iterable[psutil.Process]) -> float:
 
 
 def _seconds_with_ended(processes: Iterable[psutil.Process]) -> float:
-    """Ended children of theirs count too: Python's workers come and go."""
+    """The CPU seconds of processes and of their ended children: Python's workers start and end."""
     times = [process.cpu_times() for process in processes]
     return sum(one.user + one.system + one.children_user + one.children_system for one in times)
 

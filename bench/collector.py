@@ -1,6 +1,6 @@
-"""What collecting from 1,000 groups of 20 clients takes: a round every 5 s, on one core, from played brokers.
+"""The cost of collecting from 1,000 groups of 20 clients: a round every 5 s, on one core, from simulated brokers.
 
-Once as the collector does, confirming what has not changed, and once telling everything in full.
+It is measured as the collector works, with confirmations of what has not changed, and with full reports each time.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 GROUPS, CLIENTS = 1_000, 20
 QUEUES = 16  # on each of two brokers
 ROUNDS_A_MINUTE = 12
-SETTLING = 14  # rounds: in the first every group is new, and what is new is told in full for 65 s
+SETTLING = 14  # rounds: in the first every group is new, and new groups are reported in full for 65 s
 ROUNDS = 24
 
 
 def measure(results: Results, _quick: bool) -> None:
-    """CPU is that of this process alone, all threads; its memory is its largest ever, Python's own included."""
+    """Measure. CPU: of this process only, all threads; memory: its highest, with Python itself."""
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     brokers = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,), daemon=True)
     brokers.start()
@@ -59,7 +59,7 @@ def _figures(reports: list[RoundReport], cpu_s: float, event_bytes: int) -> dict
 
 
 async def _collect(namesrv: list[str], events: Path, confirms: bool) -> dict[str, float]:
-    """Figures of the rounds that count. ``confirms`` false: everything is told in full each time."""
+    """The figures of the counted rounds. ``confirms`` false: everything is reported in full each time."""
     policy = replace(DEFAULT_POLICY, confirms=confirms)
     client, file = RemotingClient(policy.timeout_ms / 1000), LinesFile(events)
     probe = ClusterProbe("bench", policy, client, namesrv, "bench", file.emit, lambda _: None)

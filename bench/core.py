@@ -1,9 +1,9 @@
-"""Where the core's time goes, without Spark: decoding, taking each kind of event, evaluating, packing and unpacking."""
+"""The core's time by step, without Spark: decoding, taking each kind of event, evaluating, packing and unpacking."""
 
 import gc
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from time import process_time  # other processes may be at work meanwhile
+from time import process_time  # other processes may run at the same time
 from typing import Any
 
 from bench.feeder import whole_rounds
@@ -52,7 +52,7 @@ def _events(rounds: Iterable[GroupRound]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _take_all(groups: dict[bytes, Group], records: Iterable[tuple[bytes, bytes]]) -> dict[str, float]:
-    """Seconds in ``take`` by kind of event."""
+    """The seconds in ``take`` by kind of event."""
     seconds: dict[str, float] = defaultdict(float)
     for key, value in records:
         event = _decode((key, value))
@@ -81,7 +81,7 @@ def _of_groups(groups: list[Group]) -> dict[str, float]:
         "pack_us_per_group": _us_each(pack, states),
         "state_bytes_per_group": round(sum(map(len, packed)) / len(packed)),
     }
-    gc.disable()  # as the operator does; with it, unpacking many groups takes several times as long
+    gc.disable()  # as the operator does; with gc, unpacking many groups takes several times as long
     figures["unpack_us_per_group"] = _us_each(_unpack_and_index, packed)
     gc.enable()
     return figures

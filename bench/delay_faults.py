@@ -1,4 +1,4 @@
-"""Faults of real consumer groups of three clients. Whatever is brought about stays until the group's processes end."""
+"""Faults of real consumer groups of three clients. A fault stays until the group's processes end."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -8,33 +8,33 @@ from streaming.wall_clock import now_ms
 from tests.real.rocketmq import Consumer, LoopbackRocketMQ
 
 BROKERS = ("broker-a", "broker-b")
-QUEUES_EACH = 3  # of two, AVG and AVG_BY_CIRCLE give the same to four clients
+QUEUES_EACH = 3  # with two, AVG and AVG_BY_CIRCLE give four clients the same queues
 
 
 class Group:
-    """Three clients of a group of their own: two stay as they are, ``third`` is in a process of its own."""
+    """A group of three clients: two stay unchanged, ``third`` is in its own process."""
 
     def __init__(self, cluster: LoopbackRocketMQ, name: str, topics: Sequence[str]) -> None:
-        """``topics``: that of the group, and another which exists and which it does not consume."""
+        """Set the group up. ``topics``: the one that it consumes, and another that exists."""
         self.name = name
         self.topic, self.other_topic = topics
         self._cluster = cluster
         self._consumers: list[Consumer] = []
 
     def join(self, *names: str, topic: str = "", **how: Any) -> Consumer:
-        """One process with these clients, started."""
+        """Start one process with these clients."""
         ids = [f"{self.name}-{name}" for name in names]
         joined = self._cluster.consumer(self.name, ids, {topic or self.topic: "*"}, **how)
         self._consumers.append(joined)
         return joined
 
     def join_alike(self) -> None:
-        """Three clients with the strategy AVG."""
+        """Start three clients with the strategy AVG."""
         self.join("c1", "c2")
         self.third = self.join("c3")
 
     def join_configured(self) -> None:
-        """Three clients, each with a list of the queues that it consumes."""
+        """Start three clients, each with a list of the queues that it consumes."""
         first, *others = _shares(self.topic)
         retried = [MessageQueue(retry_topic(self.name), broker, 0) for broker in BROKERS]
         self.join("c1", strategy="CONFIG", queues=[*first, *retried])
@@ -82,15 +82,15 @@ def join_with_other_strategy(group: Group) -> int:
 
 
 def _joined(group: Group, consumer: Consumer) -> int:
-    """A client that joins is a fault from when it has started: then it has told the brokers, and has rebalanced."""
+    """Return the time when the client has started: from then it is a fault, as it is registered and has rebalanced."""
     group.wait_until_started(consumer)
     return now_ms()
 
 
 class Fault(NamedTuple):
-    """``begin`` makes a healthy group, ``strike`` says when the fault began.
+    """A fault. ``begin`` makes a healthy group; ``strike`` causes the fault and returns its time.
 
-    ``causes``: which are right; none: no page is. ``watch_s``: how long a page is waited for.
+    ``causes``: the right ones; empty: no page is right. ``watch_s``: how long to wait for a page.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What came of faults: how long each took to reach the webhook, and whether its cause was right."""
+"""The results of faults: the delay until each reached the webhook, and if its cause was right."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -10,7 +10,7 @@ S = 1000
 
 
 class Page(NamedTuple):
-    """A notice that came to the webhook at ``ts``. ``fired_ts``: the newest round marker at which its alerts fired."""
+    """A notice that reached the webhook at ``ts``. ``fired_ts``: the newest round marker at which its alerts fired."""
 
     ts: int
     status: str
@@ -21,9 +21,9 @@ class Page(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """One fault of one group, at ``fault_ts``, and what came of the group until ``until_ts``. Epoch milliseconds.
+    """One fault of one group at ``fault_ts``, and the group's pages until ``until_ts``. Times are epoch milliseconds.
 
-    ``causes`` are those that are right; none: no page is right. ``error``: why the fault was not brought about.
+    ``causes``: the right ones; empty: no page is right. ``error``: why the fault could not be caused.
     """
 
     group: str
@@ -39,18 +39,18 @@ class Trial(NamedTuple):
 
     @property
     def right(self) -> Page | None:
-        """The first page that names a right cause."""
+        """The first page with a right cause."""
         return next((page for page in self._firing() if page.cause in self.causes), None)
 
     @property
     def critical(self) -> Page | None:
-        """The first of these that is critical."""
+        """The first critical page with a right cause."""
         right = (page for page in self._firing() if page.cause in self.causes)
         return next((page for page in right if page.severity == "critical"), None)
 
     @property
     def early(self) -> int:
-        """How many pages came before the fault."""
+        """The number of pages before the fault."""
         return sum(page.status == "firing" and page.ts < self.fault_ts for page in self.pages)
 
     def _firing(self) -> list[Page]:
@@ -58,7 +58,7 @@ class Trial(NamedTuple):
 
 
 def page_of(notice: Mapping[str, Any], arrived_ts: int) -> Page:
-    """From what the webhook is sent."""
+    """The page of a notice that the webhook received."""
     alerts = notice["alerts"]
     kinds = sorted({alert["alert"]["kind"] for alert in alerts})
     fired_ts = max((alert["ts"] for alert in alerts), default=0)
@@ -66,7 +66,7 @@ def page_of(notice: Mapping[str, Any], arrived_ts: int) -> Page:
 
 
 def figures(trials: Sequence[Trial]) -> Tree:
-    """Of one fault at one version."""
+    """The figures of one fault at one version."""
     done = [trial for trial in trials if not trial.error]
     common: Tree = {
         "times": len(done),
@@ -93,7 +93,7 @@ def _delays(trials: Sequence[Trial]) -> Tree:
 
 
 def _quiet(trials: Sequence[Trial]) -> Tree:
-    """No page is right: how long none came."""
+    """The figures of faults for which no page is right: the time without a page."""
     return {
         "paged": sum(trial.first is not None for trial in trials),
         "watched_s": min((_s(trial.until_ts - trial.fault_ts) for trial in trials), default=None),

@@ -1,12 +1,11 @@
-"""``python -m bench.delays --version 5.3.3 --times 10``: how soon a fault of a real RocketMQ is told.
+"""``python -m bench.delays --version 5.3.3 --times 10``: the delay until a fault of a real RocketMQ is reported.
 
 A real cluster of each version, real Java clients, ``evenkeel collect``, Kafka, ``evenkeel run`` with its own notifier,
-and a webhook on loopback. The configuration is the default, but for what Spark is given and for storms. One JSON on
-stdout, progress on stderr. No stage of ``make bench``: it waits for RocketMQ's own timers, half an hour and more.
+and a webhook on loopback. The configuration is the default, except for Spark's resources and storms. One JSON on
+stdout, progress on stderr. It is no stage of ``make bench``: it waits for RocketMQ's timers, half an hour and more.
 
-Each fault is brought about in a group of its own, which is new each time: an alert that has come three times within an
-hour counts as one incident, so a fourth would make no page. Faults go on side by side, in as many lanes as are asked
-for.
+Each fault is caused in a new group: an alert that has fired three times within an hour counts as one incident, so a
+fourth would send no page. Faults run in parallel, in the given number of lanes.
 """
 
 import argparse
@@ -37,10 +36,10 @@ from tests.sinks.server import Server
 
 TOPIC = "events"
 PARTITIONS = 3
-MESSAGE_EVERY_MS = 2_000  # to each queue
+MESSAGE_EVERY_MS = 2_000  # in each queue
 HEALTHY_WITHIN_S = 300
-LONGEST_PAUSE_S = 20  # before the fault: collectors and clients do things every 5 to 20 s
-# Groups that are done have no members, and messages keep coming for them: their pages are no storm here.
+LONGEST_PAUSE_S = 20  # before the fault: intervals of collectors and clients are 5 to 20 s
+# Finished groups have no members, and still get messages: their pages must not count as a storm here.
 RULES = """
 [pages]
 storm_groups = 10000
@@ -53,15 +52,15 @@ url = "{url}"
 
 
 class Watched(NamedTuple):
-    """What is asked while the job runs."""
+    """The sources that are read while the job runs."""
 
     webhook: Server
     statuses: GroupStatuses
-    begin_until: float  # by the monotonic clock: no fault is begun later
+    begin_until: float  # monotonic clock: no fault begins later
 
 
 class Lane:
-    """Faults of one kind at one cluster, one after the other, in topics that the lane's groups share."""
+    """A sequence of faults of one kind at one cluster, in topics that the lane's groups share."""
 
     def __init__(self, cluster: LoopbackRocketMQ, fault: Fault, number: int) -> None:
         self._cluster = cluster
@@ -72,7 +71,7 @@ class Lane:
             cluster.create_topic(topic, dict.fromkeys(BROKERS, QUEUES_EACH))
 
     def run(self, numbers: "queue.SimpleQueue[int]", watched: Watched) -> None:
-        """As many as are left in ``numbers``, which lanes share."""
+        """Run the faults that are left in ``numbers``, which lanes share."""
         while time.monotonic() < watched.begin_until:
             try:
                 number = numbers.get_nowait()
@@ -112,7 +111,7 @@ class Lane:
 
 
 def _pages(webhook: Server, cluster: str, group: str) -> Iterator[Page]:
-    """What was told of a group, in order."""
+    """The pages of a group, in order."""
     for got in list(webhook.taken):
         notice = got.json
         if notice["cluster"] == cluster and group in notice["groups"]:
@@ -136,7 +135,7 @@ def cluster_name(version: str) -> str:
 
 @contextmanager
 def monitored(clusters: Sequence[LoopbackRocketMQ], folder: Path, minutes: float) -> Iterator[Watched]:
-    """The collector and the job, running, until the block ends."""
+    """Run the collector and the job until the block ends."""
     with LoopbackKafka() as kafka, Server() as webhook:
         kafka.create_topic(TOPIC, PARTITIONS)
         alerts = folder / "alerts.toml"
@@ -153,7 +152,7 @@ def monitored(clusters: Sequence[LoopbackRocketMQ], folder: Path, minutes: float
 
 
 def _values(clusters: Sequence[LoopbackRocketMQ], folder: Path, alerts: Path) -> dict[str, dict[str, object]]:
-    """Back to the defaults what the tests' jobs do faster than those."""
+    """The configuration, with default values for the intervals that are shorter in tests."""
     return {
         "job": {"shards": 32, "trigger_seconds": 1, "projection_seconds": 5},
         "collector.clusters": {cluster_name(one.version): one.namesrv for one in clusters},
@@ -162,7 +161,7 @@ def _values(clusters: Sequence[LoopbackRocketMQ], folder: Path, alerts: Path) ->
 
 
 def measure(versions: Sequence[str], times: int, lanes: int, minutes: float, folder: Path) -> Tree:
-    """``folder`` keeps the job's tables and logs, and the recording."""
+    """Measure. ``folder`` gets the job's tables and logs, and the recording."""
     with ExitStack() as stack:
         clusters = [stack.enter_context(LoopbackRocketMQ(version)) for version in versions]
         tree: Tree = {"load_at_start": os.getloadavg()[0]}
@@ -197,7 +196,7 @@ def _by_fault(lanes: Sequence[Lane]) -> Tree:
 
 
 def _troubles(webhook: Server) -> Iterator[str]:
-    """What evenkeel told of itself: then it held pages back."""
+    """The reported troubles of evenkeel itself, during which it sent no pages of groups."""
     for got in webhook.taken:
         notice = got.json
         trouble = notice["trouble"]

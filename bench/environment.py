@@ -1,4 +1,4 @@
-"""What a measurement of the job stands on: a Kafka broker, a Spark session and a folder, all gone afterwards."""
+"""The environment of a measurement: a Kafka broker, a Spark session and a folder, all removed afterwards."""
 
 import tempfile
 import time
@@ -30,16 +30,16 @@ PATIENCE_S = 600
 
 
 class Trigger(NamedTuple):
-    """One batch of the job, as Spark accounts for it."""
+    """One batch of the job, as Spark reports it."""
 
     records: int
     seconds: float
-    ended: float  # by the clock of time.time()
+    ended: float  # on the clock of time.time()
     steps_ms: dict[str, int]
 
 
 class RecordsRead(JobCounts):
-    """Also counts the records of the batches that are over."""
+    """The counts of the job, with the records of finished batches."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,13 +59,13 @@ class Environment:
     folder: Path
     kafka: LoopbackKafka
     spark: SparkSession
-    others: set[int]  # children of this process that are not the job's
+    others: set[int]  # children of this process that do not belong to the job
 
     def plan(self, topic: str, folder: str | None = None, **keys: object) -> Plan:
         return plan_of(self.config(topic, folder, **keys))
 
     def config(self, topic: str, folder: str | None = None, **keys: object) -> Config:
-        """The defaults, with a checkpoint and tables in a folder of the topic's name, or another."""
+        """The default configuration, with checkpoint and tables in a folder with the topic's name, or another."""
         home = self.folder / (folder or topic)
         values = {
             "source__topic": topic,
@@ -93,7 +93,7 @@ def environment() -> Iterator[Environment]:
 
 
 def triggers_of(query: StreamingQuery) -> list[Trigger]:
-    """Those that had records to read. A listener would be told of each at once: that takes a tenth of Java's time."""
+    """The triggers that read records. A listener would get each at once, but takes a tenth of Java's time."""
     return [
         Trigger(
             progress.numInputRows,
@@ -107,7 +107,7 @@ def triggers_of(query: StreamingQuery) -> list[Trigger]:
 
 
 class Running:
-    """The job in a thread, from the first to the last line of a ``with`` block. Then ``triggers`` are there."""
+    """The job in a thread during a ``with`` block. ``triggers`` are set at its end."""
 
     def __init__(self, environment: Environment, plan: Plan) -> None:
         self._environment, self._plan = environment, plan
@@ -124,7 +124,7 @@ class Running:
             self._error = error
 
     def wait_for(self, records: int) -> None:
-        """Until the job has read so many records."""
+        """Wait until the job has read this number of records."""
         deadline = time.monotonic() + PATIENCE_S
         while self._read.records < records:
             self.check()
@@ -154,7 +154,7 @@ class Running:
 
 
 class Usage:
-    """What this process, its Java and its Python workers take while the block lasts: memory, and time of the cores."""
+    """The memory and CPU time of this process, its Java and its Python workers during the block."""
 
     def __init__(self, others: set[int]) -> None:
         self._others = others
@@ -186,7 +186,7 @@ class Usage:
         self.peak_mb = max(self.peak_mb, total / 2**20)
 
     def cpu_s(self) -> tuple[float, float]:
-        """Seconds of all cores: Java's, and Python's."""
+        """The CPU seconds of Java and of Python, over all cores."""
         spent = {pid: self._last[pid] - self._first[pid] for pid in self._last}
         java = sum(seconds for pid, seconds in spent.items() if pid in self._java)
         return java, sum(spent.values()) - java
@@ -205,7 +205,7 @@ class Usage:
 
 
 def steps_in_words(triggers: list[Trigger]) -> str:
-    """Medians of what Spark says a trigger's time went into."""
+    """The medians of the steps of a trigger, as Spark reports them."""
     names = sorted({name for trigger in triggers for name in trigger.steps_ms})
     return ", ".join(f"{name} {median(t.steps_ms.get(name, 0) for t in triggers):.0f} ms" for name in names)
 

@@ -1,9 +1,8 @@
-"""``evenkeel explain`` over five million facts, and the table to measure it with.
+"""The cost of ``evenkeel explain`` over five million facts, and the table for this.
 
-``python -m bench.explain FOLDER`` makes the table in a folder that is kept, unless it is there, and measures. A few
-simulated groups whose clients come and go are folded by the core, and their facts are copied to many groups and days:
-as the job appends them, then compacted as maintenance does. The newest day is left in small files, as it is before its
-end.
+``python -m bench.explain FOLDER`` makes the table in a folder that is kept, unless it exists, and measures. The core
+folds a few simulated groups whose clients join and leave. Their facts are copied to many groups and days: appended as
+by the job, then compacted as by maintenance. The newest day stays in small files, as before its end.
 """
 
 import json
@@ -32,7 +31,7 @@ from streaming.spark.maintain import maintain_facts
 from streaming.spark.session import build_session
 
 FACTS_WANTED, DAYS = 5_000_000, 5
-FILES_A_DAY, FILES_OF_TODAY = 48, 190  # 200 small files of a day that is not over are compacted
+FILES_A_DAY, FILES_OF_TODAY = 48, 190  # 200 small files of a day that is not over would be compacted
 TEMPLATES, EVENTS = 8, 60_000
 START_TS = 1_789_948_800_000  # midnight, UTC
 DAY_MS = 86_400_000
@@ -40,7 +39,7 @@ TIMES = 5
 
 
 class Cost(NamedTuple):
-    """Of one process: seconds by the clock and of the processor, and its most resident memory."""
+    """The cost of one process: elapsed seconds, CPU seconds, and highest resident memory."""
 
     seconds: float
     cpu_seconds: float
@@ -54,7 +53,7 @@ def measure(results: Results, quick: bool) -> None:
 
 
 def costs_over(folder: str) -> dict[str, dict[str, float]]:
-    """A group as it is now, as it was on the third day, and one that there is not, so that all names are looked up."""
+    """The costs for a group now, for its third day, and for a group that does not exist (all names are looked up)."""
     explain = ["explain", "--tables", folder]
     noon = datetime.fromtimestamp((START_TS + 5 * DAY_MS // 2) / 1000, timezone.utc).isoformat()
     return {
@@ -65,7 +64,7 @@ def costs_over(folder: str) -> dict[str, dict[str, float]]:
 
 
 def cost_of(command: list[str]) -> dict[str, float]:
-    """The median of each, since a shared machine makes some of them slow."""
+    """The median of each cost, because other work on the machine slows some runs."""
     costs = [_run(command) for _ in range(TIMES)]
     middle = sorted(costs)[len(costs) // 2]
     return {
@@ -85,7 +84,7 @@ def _run(arguments: list[str]) -> Cost:
 
 
 def make_table(folder: str, wanted: int) -> int:
-    """Write about ``wanted`` facts into the folder's facts table; how many there are."""
+    """Write about ``wanted`` facts into the folder's facts table. Return their number."""
     spark = build_session("evenkeel-bench")
     try:
         return _write(spark, folder, wanted)
@@ -111,7 +110,7 @@ def _write(spark: SparkSession, folder: str, wanted: int) -> int:
 
 
 def _template_facts() -> list[Fact]:
-    """In each round of a group one of twenty times a client comes, so that there are facts at all."""
+    """The facts of the templates. In one of twenty rounds of a group a client joins, so that there are facts."""
     spec = FleetSpec(TEMPLATES, churn=0.05)
     fleet = generated_fleet(spec, templates_for(spec), START_TS)
     rounds = (*fleet.introduce(TEMPLATES), *whole_rounds(fleet, EVENTS))
@@ -121,7 +120,9 @@ def _template_facts() -> list[Fact]:
 
 
 def _copied(rows: DataFrame, day: int, each: int) -> DataFrame:
-    """To ``each`` groups for each template, which begin at other times of the day, with numbers that go on."""
+    """The rows copied to ``each`` groups a template, which begin at different times of the day; ``seq`` grows by
+    day.
+    """
     names = sorted(row["group"] for row in rows.select("group").distinct().collect())
     place = F.create_map([F.lit(x) for number, name in enumerate(names) for x in (name, number)])
     spread = rows.withColumn("of", F.explode(F.sequence(F.lit(0), F.lit(each - 1))))

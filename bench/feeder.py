@@ -1,4 +1,4 @@
-"""A process of its own that makes the fleet's events, so that its memory and time are not taken for the job's."""
+"""A separate process that makes the fleet's events, so that its memory and time do not count as the job's."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ WRITE_BYTES = 1 << 20
 
 
 def whole_rounds(fleet: GeneratedFleet, events: int) -> Iterator[GroupRound]:
-    """The next ``events`` at least: whole rounds of groups."""
+    """The next ``events`` or some more: whole rounds of groups."""
     sent = 0
     while sent < events:
         group_round = next(fleet.rounds())
@@ -29,7 +29,7 @@ def whole_rounds(fleet: GeneratedFleet, events: int) -> Iterator[GroupRound]:
 
 
 class Batch(NamedTuple):
-    """A file of records, as ``plain.read_lines`` reads them."""
+    """A file of records in the format that ``plain.read_lines`` reads."""
 
     path: Path
     rounds: int
@@ -38,9 +38,9 @@ class Batch(NamedTuple):
 
 
 class Feeder(Child):
-    """The fleet behind a pipe; every method waits for its answer, but ``begin_live``, which ``end_live`` waits for.
+    """The fleet behind a pipe. Every method waits for its answer, except ``begin_live``: ``end_live`` waits for it.
 
-    ``round_s``: how far apart a group's rounds are.
+    ``round_s``: the interval between a group's rounds.
     """
 
     def __init__(self, spec: FleetSpec, folder: Path, start_ts: int, round_s: float = ROUND_MS / 1000) -> None:
@@ -53,7 +53,7 @@ class Feeder(Child):
         return self._ask("backlog", rounds)
 
     def begin_live(self, seconds: float, bootstrap_servers: str, topic: str) -> None:
-        """Send every round when it is due, counted from now on, for so long."""
+        """Send every round when it is due, from now on, for ``seconds``."""
         self._ours.send(("live", (seconds, bootstrap_servers, topic)))
 
     def end_live(self) -> Fed:
@@ -88,7 +88,7 @@ class _Server:
         return self._write(islice(self._fleet.rounds(), rounds))
 
     def live(self, seconds: float, bootstrap_servers: str, topic: str) -> Fed:
-        """The next round is due now, whatever its time."""
+        """Send rounds live. The next round is due now, regardless of its time."""
         rounds = self._fleet.rounds()
         first = next(rounds)
         ahead_s = first.ts / 1000 - time.time()

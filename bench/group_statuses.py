@@ -1,4 +1,4 @@
-"""What the running job says of each group's status, from its table."""
+"""The status of each group by the running job, from its table."""
 
 from threading import Event, Thread
 from types import TracebackType
@@ -9,7 +9,7 @@ EVERY_S = 3
 
 
 class GroupStatuses:
-    """For the length of a ``with`` block: the newest status of each group, read every few seconds."""
+    """The newest status of each group, read every few seconds during a ``with`` block."""
 
     def __init__(self, tables: str) -> None:
         self._tables = tables

@@ -1,4 +1,4 @@
-"""The job with the consumer group as the operator's key, all else being equal: what shards are there to avoid."""
+"""The job with the consumer group as the operator's key, all else equal: the cost that shards avoid."""
 
 import time
 
@@ -18,11 +18,11 @@ from streaming.spark.sources import name_of, read_source
 from streaming.wall_clock import now_ms
 
 QUERY = "keyed-by-group"
-NOT_COUNTED = 2  # triggers: the first is cold, and in the first two the groups are new
+NOT_COUNTED = 2  # triggers: the first one is cold, and groups are new in the first two
 
 
 def catch_up_keyed_by_group(environment: Environment, plan: Plan, triggers: int) -> list[Trigger]:
-    """Read the topic from its beginning; the triggers that count."""
+    """Read the topic from its beginning. Return the counted triggers."""
     query = _start(environment, plan)
     deadline = time.monotonic() + PATIENCE_S
     try:
@@ -40,7 +40,7 @@ def catch_up_keyed_by_group(environment: Environment, plan: Plan, triggers: int)
 
 
 def _start(environment: Environment, plan: Plan) -> StreamingQuery:
-    """What ``streaming.spark.job`` does, but for the key."""
+    """Start the query like ``streaming.spark.job``, with another key."""
     spark = environment.spark
     table = FactsTable(spark, plan.tables)
     checkpoint = open_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards, table.count())

@@ -1,4 +1,4 @@
-"""10,000 groups: a trigger that brings one quiet round of each, what twice the groups cost, and a steady stream."""
+"""10,000 groups: a trigger with one quiet round of each, the cost of twice the groups, and a steady stream."""
 
 import time
 from contextlib import ExitStack
@@ -13,10 +13,10 @@ from streaming.wall_clock import now_ms
 
 GROUPS = 10_000
 STEADY_TRIGGER_S = 5
-SETTLING_S = 30  # not counted
-WARMING = 120  # triggers that do not count
-TURNS = 3  # of each half: they alternate, so that neither has the colder Java
-TRIGGERS = 4  # of a turn
+SETTLING_S = 30  # these are not counted
+WARMING = 120  # triggers that are not counted
+TURNS = 3  # of each half: they alternate, so that Java is equally warm for both
+TRIGGERS = 4  # in each turn
 
 
 def measure(results: Results, _quick: bool) -> None:
@@ -30,7 +30,7 @@ def measure(results: Results, _quick: bool) -> None:
 
 
 def _known(here: Environment, feeders: ExitStack, groups: int) -> CatchUp:
-    """A fleet whose groups the job knows. In one of 1,000 rounds a client joins a group."""
+    """The work with a fleet whose groups the job knows. In one of 1,000 rounds a client joins a group."""
     start_ts = now_ms() - BEHIND_MS
     feeder = feeders.enter_context(Feeder(FleetSpec(groups), here.folder / f"{groups}", start_ts))
     here.others.add(feeder.pid)
@@ -40,7 +40,7 @@ def _known(here: Environment, feeders: ExitStack, groups: int) -> CatchUp:
 
 
 def _in_turn(half: CatchUp, full: CatchUp) -> tuple[list[Caught], list[Caught]]:
-    """Triggers that bring one round of each group."""
+    """The triggers with one round of each group, in alternating turns."""
     half.warm(WARMING, GROUPS // 8)
     halves, fulls = [], []
     for _ in range(TURNS):
@@ -54,7 +54,7 @@ def _trigger_s(turns: list[Caught]) -> float:
 
 
 def _steady(work: CatchUp, seconds: float) -> dict[str, float]:
-    """The share of the time that the job works, once it has settled, while events come as they are made."""
+    """The share of time in which the job works, once it has settled, while events come live."""
     here = work.environment
     plan = here.plan(work.topic, job__trigger_seconds=STEADY_TRIGGER_S)
     with Running(here, plan) as job:
@@ -62,7 +62,7 @@ def _steady(work: CatchUp, seconds: float) -> dict[str, float]:
         began = time.time() + SETTLING_S
         sent = work.feeder.end_live()
         job.check()
-    triggers = job.triggers  # the one at work when time was up among them
+    triggers = job.triggers  # with the trigger that ran when the time was over
     tell("steady", triggers)
     return {
         "busy_ratio": round(_busy_s(triggers, began, began + seconds) / seconds, 2),
@@ -75,7 +75,7 @@ def _steady(work: CatchUp, seconds: float) -> dict[str, float]:
 
 
 def _busy_s(triggers: list[Trigger], began: float, ended: float) -> float:
-    """Seconds between two moments in which a trigger was at work."""
+    """The seconds between two times in which a trigger ran."""
     return sum(max(0.0, min(t.ended, ended) - max(t.ended - t.seconds, began)) for t in triggers)
 
 

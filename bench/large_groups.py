@@ -1,6 +1,6 @@
-"""Groups of 2,000 clients and 4,096 queues in which the same is wrong everywhere: shapes of the largest groups.
+"""Groups of 2,000 clients and 4,096 queues with the same fault everywhere: shapes of the largest groups.
 
-A rule that goes through all members for each queue takes seconds here.
+A rule that reads all members for each queue takes seconds here.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,17 +26,17 @@ from schemas.events import (
 from schemas.identity import MessageQueue
 from streaming.core.allocation import Averagely, allocate_all
 
-PROGRESS_AT_MOST = 1_000  # queues in a record
+PROGRESS_AT_MOST = 1_000  # queues a record
 NAMES_IN_A_PART = 4_000
-SUBSCRIPTIONS_AT_MOST = 200  # in a report
+SUBSCRIPTIONS_AT_MOST = 200  # a report
 
 
 class LargeGroup(Struct, frozen=True, kw_only=True):
-    """What is wrong with the group. ``owners``: whose queues a client says to own, by place: its own is 0.
+    """A large group and its fault. ``owners``: the clients whose queues a client reports, as offsets from itself (0).
 
-    ``everything``: each client says that it owns every queue. ``from_turn``: when clients leave, or the route grows.
-    ``busy``: clients say that they have messages of their queues in hand. ``is_silent``: no client says anything, and
-    brokers know their message model. ``written``: how many queues a broker has for each that can be read.
+    ``everything``: each client reports every queue. ``from_turn``: when clients leave, or the route grows.
+    ``busy``: clients report cached messages in their queues. ``is_silent``: no client reports, and brokers know the
+    message model. ``written``: how many queues a broker has for each readable one.
     """
 
     clients: int = 2_000
@@ -58,10 +58,10 @@ class LargeGroup(Struct, frozen=True, kw_only=True):
     route_grows: bool = False
     strategies: tuple[str, ...] = ()
     from_turn: int = 3
-    turns: int = 7  # graces end, and what is wrong fires
+    turns: int = 7  # enough for graces to end and alerts to fire
 
     def events(self, taking: Taking) -> Iterator[AnyEvent]:
-        """A turn: routes, reports, offsets, lists."""
+        """The events of a turn: routes, reports, offsets, lists."""
         turn = (taking.now - T0) // ROUND_MS
         present = names(self.clients)[self.leave if turn >= self.from_turn else 0 :]
         yield from self._routes(taking, turn)
@@ -99,7 +99,7 @@ class LargeGroup(Struct, frozen=True, kw_only=True):
         )  # fmt: skip
 
     def _owned(self) -> list[tuple[OwnedQueues, ...]]:
-        """Of each client in the order of the ids."""
+        """The reported queues of each client, in the order of ids."""
         if self.everything:
             every = [MessageQueue("T0", f"b{b}", n) for b in range(self.brokers) for n in range(self._on_each)]
             return [_by_broker(every, self.busy)] * self.clients

@@ -1,4 +1,4 @@
-"""How long a change takes from its arrival in Kafka to the committed row, with 1,000 groups and projections on."""
+"""The time of a change from its arrival in Kafka to the committed row, with 1,000 groups and projections."""
 
 import time
 from pathlib import Path
@@ -17,7 +17,7 @@ from streaming.simulation.load.segment import ROUND_MS
 from streaming.wall_clock import now_ms
 
 GROUPS = 1_000
-JOINS_A_SECOND = 1.5  # and as many leaves
+JOINS_A_SECOND = 1.5  # and as many leave
 TOPIC = "latency"
 PREPARING_MS = 30_000
 WARMING = 60  # triggers before the live stream begins
@@ -38,7 +38,7 @@ def measure(results: Results, quick: bool) -> None:
 
 
 def _live(here: Environment, work: CatchUp, settling_s: float, seconds: float) -> float:
-    """Run the job and the projections under the live stream; when counting began."""
+    """Run the job and the projections with the live stream. Return the time when counting began."""
     plan = here.plan(TOPIC)
     with Running(here, plan) as job:
         stop = Event()

@@ -1,6 +1,6 @@
-"""How soon ``evenkeel web`` answers: 10,000 groups (quick: 1,000), some of them with faults, and a very large one.
+"""The response times of ``evenkeel web``: 10,000 groups (quick: 1,000), some with faults, and a very large one.
 
-The tables are those of simulated groups; most groups are copies of one that is healthy.
+The tables are those of simulated groups; most groups are copies of a healthy one.
 """
 
 import re
@@ -31,7 +31,7 @@ from streaming.tables.replayed_mark import mark_replayed
 from tests.tables.written import commit
 
 GROUPS, QUICK_GROUPS = 10_000, 1_000
-A_COMMIT = 500  # groups
+A_COMMIT = 500  # groups in each
 TIMES = 20
 CLUSTER = "bench"
 HEALTHY = ("--groups", "1", "--clients", "20", "--queues", "32", "--seconds", "60")
@@ -64,7 +64,7 @@ def measure(results: Results, quick: bool) -> None:
 
 
 def _make_tables(folder: Path, groups: int) -> dict[str, str]:
-    """What is asked for."""
+    """Make the tables. Return the addresses to request, by name."""
     faulty, large = _facts(folder, "some", FAULTY), _facts(folder, "large", LARGE)
     healthy = _facts(folder, "one", HEALTHY)
     for begin in range(0, groups, A_COMMIT):
@@ -97,7 +97,7 @@ def _facts(folder: Path, name: str, fleet: tuple[str, ...]) -> list[Fact]:
 
 @contextmanager
 def _served(folder: str) -> Iterator[tuple[str, psutil.Process, float]]:
-    """The address, and how many seconds it took until the first answer."""
+    """Serve the pages: the address, the process, and the seconds until the first answer."""
     listen = f"127.0.0.1:{free_port()}"
     began = time.monotonic()
     command = [sys.executable, "-m", "streaming", "web", "--tables", folder, "--listen", listen]
@@ -122,7 +122,7 @@ def _wait(address: str, process: "subprocess.Popen[bytes]") -> None:
 
 
 def _asked(address: str) -> list[tuple[str, int]]:
-    """Milliseconds by the clock until the whole page is there; the first is not counted."""
+    """The elapsed milliseconds until each whole page has come; the first one is not counted."""
     took = []
     with requests.Session() as browser:
         for _ in range(TIMES + 1):

@@ -1,4 +1,4 @@
-"""The same step without Spark: one process, one loop, the groups in a dict, as a user could write it himself."""
+"""The job's step without Spark: one process, one loop, the groups in a dict, as a user could write it."""
 
 import gc
 import time
@@ -19,19 +19,19 @@ from streaming.wall_clock import now_ms
 
 
 class PlainLoop(Child):
-    """State and facts live in a process of its own. Reading the file is not counted, decoding its bytes is."""
+    """A loop in a separate process, with state and facts. Reading the file is not timed, decoding its bytes is."""
 
     def __init__(self) -> None:
         super().__init__(_serve)
         self._asked = 0
 
     def begin(self, path: Path) -> None:
-        """Fold a file; ``finish`` says how long it took."""
+        """Start to fold a file; ``finish`` returns the time."""
         self._ours.send(path)
         self._asked += 1
 
     def finish(self) -> list[float]:
-        """Seconds that each of the files begun since the last time took."""
+        """The seconds for each file that was begun since the last call."""
         try:
             taken = [self._ours.recv() for _ in range(self._asked)]
         except EOFError:
@@ -48,14 +48,14 @@ def _serve(pipe: Connection) -> None:
         except EOFError:
             return
         records = read_lines(path)
-        gc.freeze()  # what is there already need not be searched for garbage again and again
+        gc.freeze()  # existing objects need not be searched for garbage repeatedly
         began = time.perf_counter()
         loop.fold(records)
         pipe.send(time.perf_counter() - began)
 
 
 def read_lines(path: Path) -> list[Record]:
-    """As ``as_lines`` wrote them."""
+    """The records of a file that ``as_lines`` wrote."""
     with path.open("rb") as lines:
         return [(key, value[:-1]) for key, _, value in (line.partition(b"\t") for line in lines)]
 

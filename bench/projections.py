@@ -1,4 +1,4 @@
-"""What it takes to bring the tables that people read up to a thousand changes: some twenty facts each."""
+"""The cost of updating the projections by a thousand changes with some twenty facts each."""
 
 import tempfile
 import time
@@ -18,9 +18,9 @@ from streaming.projections.projector import Projector, open_projector, run_proje
 from streaming.tables.arrow_types import arrow_schema
 
 GROUPS, QUICK_GROUPS = 10_000, 1_000
-QUEUES, MEMBERS = 34, 10  # of a group
-CHANGES, QUEUES_A_CHANGE = 1_000, 17  # with two members and a row of membership: 20 facts
-COMMITS, BATCHES = 5, 6  # as many commits come in a batch's time; the first batch is not counted
+QUEUES, MEMBERS = 34, 10  # in a group
+CHANGES, QUEUES_A_CHANGE = 1_000, 17  # with two members and one membership fact: 20 facts
+COMMITS, BATCHES = 5, 6  # commits within a batch's time; the first batch is not counted
 START_MS = 1_790_000_000_000
 _SCHEMA = arrow_schema(FACTS)
 
@@ -41,7 +41,7 @@ def measure(results: Results, quick: bool) -> None:
 
 
 def _batch(projector: Projector, folder: str, groups: int, number: int) -> tuple[float, float]:
-    """Seconds of the processor, of all threads, and by the clock."""
+    """The CPU seconds of all threads, and the elapsed seconds, of one batch."""
     for part in range(COMMITS):
         changes = range(part, CHANGES, COMMITS)
         _commit(folder, [row for change in changes for row in _change(change * 7 % groups, 1 + number, change)])
@@ -63,7 +63,7 @@ def _all_of(groups: int) -> Iterator[dict[str, Any]]:
 
 
 def _change(group: int, batch: int, change: int) -> Iterator[dict[str, Any]]:
-    """A member comes, another goes, and half of the group's queues change hands."""
+    """The facts of a change: one member joins, another leaves, and half of the group's queues get new owners."""
     seq = batch * 1_000_000 + change * 100
     yield from (_queue(group, queue, seq + queue, owner=change) for queue in range(QUEUES_A_CHANGE))
     yield from (_member(group, member, seq + 50 + member) for member in (0, 1))

@@ -1,4 +1,4 @@
-"""Measured values by dotted key, written down at once, so that what was measured survives what fails later."""
+"""Measured values by dotted key, saved at once, so that no value is lost if a later measurement fails."""
 
 import json
 import sys
@@ -13,20 +13,20 @@ SKIPPED = {"skipped": "measured by the full run only"}
 
 
 class Results:
-    """Values of one stage, kept in a file."""
+    """The values of one stage, saved in a file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.tree: Tree = {}
 
     def put(self, key: str, value: object) -> None:
-        """Value for ``a.b.c``; a table of values goes beside those that are there."""
+        """Set the value of ``a.b.c``; a table of values is added to those that exist."""
         merge(self.tree, nested(key, value))
         self._path.write_text(json.dumps(self.tree))
 
     @contextmanager
     def part(self, *keys: str) -> Iterator[None]:
-        """What fails inside is the error of those ``keys`` that have no value yet, and ends nothing else."""
+        """Save an exception inside the block as the error of those ``keys`` without a value; it ends nothing else."""
         say(f"measuring {', '.join(keys)}")
         try:
             yield
@@ -38,7 +38,7 @@ class Results:
 
 
 def say(text: str) -> None:
-    """Progress, for people."""
+    """Print progress for people."""
     print(f"bench: {text}", file=sys.stderr, flush=True)
 
 

@@ -1,6 +1,6 @@
-"""RocketMQ's own allocation strategies, in the Java that they are written in, over the same topics as ours.
+"""RocketMQ's own allocation strategies in Java, over the same topics as ours.
 
-Their jars are those of the tests that run a real RocketMQ (``tests/real``): nothing that is shipped needs them.
+The jars are those of the tests that run a real RocketMQ (``tests/real``): shipped code does not need them.
 """
 
 import os
@@ -24,18 +24,18 @@ Shares = dict[str, tuple[MessageQueue, ...]]
 
 
 class NoJava(Exception):
-    """Why RocketMQ's classes cannot be run here."""
+    """The reason why RocketMQ's classes cannot be run here."""
 
 
 class Measured(NamedTuple):
-    """Of one strategy: the time of a topic, and who got which queues of each topic."""
+    """The result for one strategy: the time of a topic, and the queues of each client in each topic."""
 
     us_per_topic: float
     shares: list[Shares]
 
 
 def measure_java(fleets: Sequence[Fleet], per_run: int, rooms: Iterable[str]) -> dict[str, Measured]:
-    """By the name of the strategy. Raises NoJava where there are no jars or no compiler."""
+    """The results by name of the strategy. Raises NoJava if there are no jars or no compiler."""
     jars = _jars()
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
@@ -65,7 +65,7 @@ def _queue_text(queue: MessageQueue) -> str:
 
 
 def _run(classpath: Sequence[Path], arguments: Sequence[str], home: Path) -> None:
-    """RocketMQ's client writes a log below ``user.home``, and says a lot on standard output."""
+    """Run Java. RocketMQ's client writes a log below ``user.home``, and much output to standard output."""
     command = [str(java_home() / "bin" / "java"), f"-Duser.home={home}", "-cp", os.pathsep.join(map(str, classpath))]
     subprocess.run([*command, SOURCE.stem, *arguments], stdout=subprocess.DEVNULL, timeout=TIME_LIMIT_S, check=True)
 

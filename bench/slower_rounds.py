@@ -1,4 +1,4 @@
-"""Templates with rounds further apart, so that many groups give as few rounds a second as a benchmark wants."""
+"""Templates with longer intervals between rounds, so that many groups give the few rounds a second that are wanted."""
 
 from copy import copy
 from dataclasses import replace
@@ -9,7 +9,7 @@ from streaming.simulation.load.segment import ROUND_MS, Segment
 
 
 def slower(template: GroupTemplate, round_s: float) -> GroupTemplate:
-    """The same events with a round every ``round_s``; all intervals grow alike."""
+    """The template with a round every ``round_s``; all intervals grow by the same factor."""
     factor, found = round(1000 * round_s) / ROUND_MS, copy(template)
     found.first_minutes = _slower(template.first_minutes, factor)
     found.idle = tuple(_slower(minute, factor) for minute in template.idle)

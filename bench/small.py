@@ -1,4 +1,4 @@
-"""1,000 groups: what a group costs, catching up, and the same with the group as the operator's key."""
+"""1,000 groups: the cost of a group, catching up, and both with the group as the operator's key."""
 
 from bench.environment import Environment, environment
 from bench.feeder import Feeder

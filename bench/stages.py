@@ -1,4 +1,4 @@
-"""The stages of a run. Each has a process of its own: whatever one leaves behind or breaks, the next starts afresh."""
+"""The stages of a run, each in its own process, so that no stage is affected by what another left or broke."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from bench.results import SKIPPED, Results, Tree, has, merge, nested, say
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """``run`` is module and function; ``keys`` are those that it gives, with values or an error."""
+    """A stage. ``run``: module and function; ``keys``: the results that it gives, each a value or an error."""
 
     name: str
     run: str
@@ -40,7 +40,7 @@ STAGES = (
         "bench.large:measure",
         ("idle_trigger_s.groups_10000", "cost_at_twice_the_groups", "steady.groups_10000"),
         2400,
-        is_quick=False,  # to make 10,000 groups known alone takes minutes
+        is_quick=False,  # introducing 10,000 groups alone takes minutes
     ),
     Stage("latency", "bench.latency:measure", ("latency",), 900),
     Stage("projections", "bench.projections:measure", ("projections",), 300),
@@ -60,7 +60,7 @@ def stage_named(name: str) -> Stage:
 
 
 def run_stages(stages: Sequence[Stage], quick: bool) -> Tree:
-    """All stages one after the other; what one did not give is an error."""
+    """Run all stages one after the other. A missing result is an error."""
     tree: Tree = {}
     for stage in stages:
         merge(tree, _run(stage, quick) if stage.is_quick or not quick else _skipped(stage))
@@ -89,7 +89,7 @@ def _run(stage: Stage, quick: bool) -> Tree:
 
 
 def _run_process(stage: Stage, quick: bool, result: Path, folder: str) -> str | None:
-    """None, or how the stage's process failed."""
+    """Run the stage's process. Return None, or the text of its failure."""
     command = [sys.executable, "-m", "bench", "--stage", stage.name, "--result", str(result)]
     process = subprocess.Popen(
         [*command, *(["--quick"] if quick else [])],
@@ -107,7 +107,7 @@ def _run_process(stage: Stage, quick: bool, result: Path, folder: str) -> str | 
 
 
 def _end_group(process: "subprocess.Popen[bytes]") -> None:
-    """End whatever the stage started and did not end itself."""
+    """End all processes that the stage started and did not end."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

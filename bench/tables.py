@@ -1,4 +1,4 @@
-"""What the tables and the checkpoint say about a run: sizes, commits and when each became visible."""
+"""The results of a run in tables and checkpoint: sizes, commits, and the time when each became visible."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ MARKER = r'\{"event":"round".*\}'  # the last event of a record
 
 
 class Commit(NamedTuple):
-    """``at_ms``: when its file appeared in Delta's log, by the file system's clock; ``files``: names of those added."""
+    """A commit. ``at_ms``: time of its file in Delta's log, by the file system's clock; ``files``: the added files."""
 
     version: int
     at_ms: float
@@ -29,14 +29,14 @@ def commits(table: Path) -> list[Commit]:
 
 
 def state_bytes(spark: SparkSession, checkpoint: Path) -> int:
-    """Of all shards together, as the state store holds them."""
+    """The size of all shards together in the state store."""
     state = spark.read.format("statestore").load(str(checkpoint))
     (total,) = state.select(F.sum(F.octet_length("value.groupState.blob"))).collect()
     return int(total[0])
 
 
 def checkpoint_bytes_since(checkpoint: Path, began: float) -> int:
-    """Bytes of all files that were written into the checkpoint since then."""
+    """The bytes of all files written into the checkpoint since ``began``."""
     return sum(size for size, changed in _files(checkpoint) if changed >= began)
 
 
@@ -45,13 +45,13 @@ def _files(folder: Path) -> Iterator[tuple[int, float]]:
         try:
             found = path.stat()
         except FileNotFoundError:
-            continue  # Spark cleans up meanwhile
+            continue  # Spark has deleted it in the meantime
         if path.is_file():
             yield found.st_size, found.st_mtime
 
 
 def seconds_to_commit(spark: SparkSession, facts: Path, kafka: dict[str, Any], since_ms: float) -> list[float]:
-    """From the arrival of each round that changed a group's members to the commit of the facts that say so."""
+    """The seconds from the arrival of each round that changed a group's members to the commit of the facts about it."""
     committed = {file: commit.at_ms for commit in commits(facts) for file in commit.files}
     told = (
         spark.read.format("delta")

@@ -1,9 +1,9 @@
-"""One group that takes records of the largest size, and the longest that a record of each kind took."""
+"""A group that takes records of the largest size, and the longest time for a record of each kind."""
 
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
-from time import process_time  # other processes may be at work meanwhile
+from time import process_time  # other processes may run at the same time
 
 from schemas.codec import decode_record
 from schemas.events import (
@@ -36,7 +36,7 @@ LOOP = 5_000_000
 
 
 def plain_loop_s() -> float:
-    """What a loop of five million additions takes now: how fast the machine is while the other figures are measured."""
+    """The time of a loop of five million additions: the machine's speed while the other figures are measured."""
     began, total = process_time(), 0
     for number in range(LOOP):
         total += number & 7
@@ -44,7 +44,7 @@ def plain_loop_s() -> float:
 
 
 def refused(value: bytes) -> dict[str, float]:
-    """How long a shard takes for a record of which each event is refused, and how many facts a batch of them makes."""
+    """The time of a shard for a record of which each event is refused, and the number of facts of a batch of them."""
     record = Record(b"c/g", value, len(value), None, T0, "events", 0, 0)
     began = process_time()
     facts = fold(None, [record] * RECORDS_REFUSED, DEFAULT_SETTINGS).facts
@@ -53,7 +53,7 @@ def refused(value: bytes) -> dict[str, float]:
 
 
 class Taking:
-    """One group, and the longest that a record of each kind took."""
+    """One group, and the longest time for a record of each kind."""
 
     def __init__(self, strategy: str) -> None:
         self.group = Group(new_state("c", "g"), DEFAULT_SETTINGS)
@@ -116,7 +116,7 @@ class Taking:
             )  # fmt: skip
 
     def lists(self, clients: Sequence[str], brokers: int, asked: bool = False) -> Iterator[AnyEvent]:
-        """A round, in parts if it is long; every broker lists the same."""
+        """The events of a round, in parts if it is long; every broker lists the same clients."""
         pieces = [
             BrokerAnswer(f"b{broker}", True, tuple(clients[at : at + NAMES_IN_A_PART]), entries=len(clients))
             for broker in range(brokers)

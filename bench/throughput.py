@@ -1,6 +1,6 @@
-"""How fast the job catches up, beside a plain loop over the same bytes: full triggers, all state preloaded.
+"""The speed of the job in catching up, compared with a plain loop over the same bytes: full triggers, preloaded state.
 
-What is counted is rounds of groups: a round is one Kafka record.
+The unit is rounds of groups: a round is one Kafka record.
 """
 
 import shutil
@@ -20,16 +20,18 @@ from streaming.feed.console_producer import ConsoleProducer
 from streaming.simulation.load.segment import ROUND_MS
 from streaming.spark.job import Plan
 
-BEHIND_MS = 3_600_000  # where a fleet's time begins: a backlog must not reach into the future
+BEHIND_MS = 3_600_000  # beginning of a fleet's time before now: a backlog must not reach into the future
 ROUNDS_A_MINUTE = 60_000 / ROUND_MS
-PRODUCER_BATCH = 64 * 1024  # bytes that the collector compresses together
+PRODUCER_BATCH = 64 * 1024  # the bytes that the collector compresses together
 RECORDS_COMPRESSED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How many triggers of ``a_trigger`` rounds count, after ``warming`` ones of a quarter of these, which do not;
-    over how many warming batches the plain loop is timed, after one; and how many count with the group as the key."""
+    """The numbers of triggers. ``triggers`` of ``a_trigger`` rounds count, after ``warming`` ones of a quarter of the
+    rounds, which do not. The plain loop is timed over ``plain_batches`` of the warming batches, after a first one.
+    ``keyed_triggers``: how many count with the group as the key.
+    """
 
     a_trigger: int
     warming: int
@@ -40,15 +42,15 @@ class Effort:
 
 QUICK = Effort(a_trigger=10_000, warming=60, triggers=4, plain_batches=12, keyed_triggers=0)
 FULL = Effort(a_trigger=20_000, warming=80, triggers=10, plain_batches=16, keyed_triggers=3)
-STARTING = 2  # triggers of a query that has just started do not count
+STARTING = 2  # the first triggers of a query do not count
 
 
 class Caught(NamedTuple):
-    """The triggers that count, the rounds in them, and what they cost."""
+    """The counted triggers, their rounds, and their cost."""
 
     triggers: list[Trigger]
     peak_mb: float
-    java_s: float  # of all cores
+    java_s: float  # over all cores
     python_s: float
 
     @property
@@ -69,17 +71,17 @@ class Caught(NamedTuple):
 
 
 class CatchUp:
-    """One fleet, one topic, one checkpoint and one plain loop."""
+    """The work of catching up: one fleet, one topic, one checkpoint and one plain loop."""
 
     def __init__(self, environment: Environment, feeder: Feeder, plain: PlainLoop | None, topic: str) -> None:
         self.environment, self.feeder, self.topic = environment, feeder, topic
         self._plain = plain
-        self.loaded = 0  # records sent to the topic
-        self._read = 0  # of these, what the job has read
+        self.loaded = 0  # number of records sent to the topic
+        self._read = 0  # number of these that the job has read
         environment.create_topic(topic)
 
     def preload(self, groups: int) -> None:
-        """Let the job and the loop know the first ``groups``, side by side: this is not timed."""
+        """Introduce the first ``groups`` to the job and the loop, in parallel and without timing."""
         batch = self.feeder.introduce(groups)
         if self._plain:
             self._plain.begin(batch.path)
@@ -92,12 +94,12 @@ class CatchUp:
         batch.path.unlink()
 
     def wait_for_all(self, job: Running) -> None:
-        """Until the job has read everything that was sent."""
+        """Wait until the job has read everything that was sent."""
         job.wait_for(self.loaded - self._read)
         self._read = self.loaded
 
     def warm(self, triggers: int, a_trigger: int) -> list[Batch]:
-        """Small triggers in which Java and the workers become warm: that takes many calls, not many rounds."""
+        """Run small triggers to warm Java and the workers: this takes many calls, not many rounds."""
         batches = [self.feeder.backlog(a_trigger) for _ in range(triggers)]
         self.send(batches)
         with Running(self.environment, self._plan(a_trigger)) as job:
@@ -106,7 +108,7 @@ class CatchUp:
         return batches
 
     def catch_up(self, a_trigger: int, triggers: int) -> Caught:
-        """So many triggers that count, and what they cost."""
+        """Run this number of counted triggers. Return them with their cost."""
         self.send([self.feeder.backlog(a_trigger) for _ in range(STARTING + triggers)])
         with Running(self.environment, self._plan(a_trigger)) as job:
             job.wait_for(a_trigger * STARTING)
@@ -117,7 +119,7 @@ class CatchUp:
         return Caught(counted, usage.peak_mb, *usage.cpu_s())
 
     def _plan(self, a_trigger: int) -> Plan:
-        """Spark rounds each partition's share down: with one more for each, no small trigger is left at the end."""
+        """The plan. Spark rounds each partition's share down: one more for each avoids a small trigger at the end."""
         return self.environment.plan(self.topic, source__max_offsets_per_trigger=a_trigger + KAFKA_PARTITIONS)
 
     def send(self, batches: list[Batch]) -> None:
@@ -128,7 +130,7 @@ class CatchUp:
         self.loaded += sum(batch.records for batch in batches)
 
     def plain_rounds_per_s(self, batches: list[Batch], count: int) -> float:
-        """The loop's turn at the same bytes: ``count`` batches after a first one that does not count either."""
+        """The speed of the loop over the same bytes: ``count`` batches, after a first one that does not count."""
         assert self._plain is not None
         for batch in batches[: count + 1]:
             self._plain.begin(batch.path)
@@ -163,12 +165,12 @@ class CatchUp:
 
 
 def cpu_ms_per_minute(caught: Caught) -> float:
-    """Of a group: all cores, Java and Python."""
+    """The CPU milliseconds of a group a minute: all cores, Java and Python."""
     return round((caught.java_s + caught.python_s) / caught.rounds * ROUNDS_A_MINUTE * 1000, 2)
 
 
 def kafka_bytes_per_minute(batches: list[Batch]) -> dict[str, float]:
-    """Of a group: keys and values as they are, and compressed as the collector does."""
+    """The bytes of a group a minute: keys and values uncompressed, and compressed as by the collector."""
     records = [record for batch in batches for record in islice(read_lines(batch.path), RECORDS_COMPRESSED)]
     plain = b"".join(key + value for key, value in records)
     chunks = (plain[start : start + PRODUCER_BATCH] for start in range(0, len(plain), PRODUCER_BATCH))
