@@ -97,7 +97,7 @@ def _secret(number: int, sink: SinkSection, environ: Mapping[str, str]) -> Itera
 
 
 def _secret_fault(kind: str, place: SecretPlace, environ: Mapping[str, str]) -> str | None:
-    """What the place of a secret must be; None if there is a secret.
+    """The requirement that the place of a secret does not meet; None if there is a secret.
 
     A path is not shown, nor a text that cannot be a variable's name: it may be the secret itself.
     """

@@ -1,4 +1,4 @@
-"""``EVENKEEL__SECTION__KEY``: variables that replace values of the file. Tables and arrays are written as JSON."""
+"""The variables ``EVENKEEL__SECTION__KEY``, which replace values of the file. Tables and arrays are written as JSON."""
 
 import json
 from collections.abc import Mapping

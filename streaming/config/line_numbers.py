@@ -15,7 +15,7 @@ LONGEST_STATEMENT = 500  # lines
 
 
 def in_line(file: str, lines: dict[KeyPath, int], key: KeyPath) -> str:
-    """``file:line`` of the key, else of the table or array around it; ``file`` if none of them is in it."""
+    """Return ``file:line`` of the key, else of the table or array around it; ``file`` if none of them is in it."""
     number = next((lines[key[:length]] for length in range(len(key), 0, -1) if key[:length] in lines), None)
     return file if number is None else f"{file}:{number}"
 

@@ -51,7 +51,7 @@ def load_config(
 def read_config(
     path: Path | None, environ: Mapping[str, str] | None = None, writes: Container[KeyPath] = EVERY_FOLDER
 ) -> Loaded:
-    """Like ``load_config``, with the variable that set each key.
+    """Return the configuration of ``load_config``, and the variable that set each key.
 
     From here on its secrets are masked in all output of the process.
     """

@@ -25,7 +25,7 @@ UNSEEN_VARIABLES = ("PYSPARK_GATEWAY_PORT", "SPARK_DIST_CLASSPATH", "SPARK_CLASS
 
 
 def storage_fault(address: str, settings: Mapping[str, str], environ: Mapping[str, str] | None = None) -> str:
-    """What to do so that Spark can open ``address``; empty if nothing is needed, or it cannot be known here.
+    """The change with which Spark can open ``address``; empty if none is needed, or it cannot be known here.
 
     ``settings``: the ``spark.*`` of the configuration.
     """

@@ -1,4 +1,4 @@
-"""``/metrics``, ``/healthz`` and ``/readyz``: the answer of each, and an application with only these."""
+"""The answers of ``/metrics``, ``/healthz`` and ``/readyz``, and an application with only these."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""``evenkeel rebuild``, which makes every projection again from ``facts``."""
+"""The command ``evenkeel rebuild``, which makes every projection again from ``facts``."""
 
 from deltalake import DeltaTable
 

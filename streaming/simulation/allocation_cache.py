@@ -26,7 +26,7 @@ class AllocationCache:
         return found
 
     def shares(self, strategy: Strategy, route: TopicRoute, members: tuple[str, ...]) -> Shares:
-        """Return the shares by client id. Raises AllocationError where the strategy throws."""
+        """Return the shares by client id. Raises AllocationError if the strategy throws."""
         key = (id(strategy), id(route), id(members))
         found = self._shares.get(key)
         if found is None:

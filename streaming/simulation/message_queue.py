@@ -32,7 +32,7 @@ class MessageLog:
         self._base, self._since, self.rate = self.max_offset(now), now, rate
 
     def max_offset_at(self, ts: int) -> int:
-        """Like ``max_offset``, also for a time before the last change of the rate."""
+        """Return ``max_offset``, also for a time before the last change of the rate."""
         known = (one for one in reversed([*self._before, (self._since, self._base, self.rate)]) if one[0] <= ts)
         since_ts, base, rate = next(known, (ts, 0, 0))
         return base + rate * (ts - since_ts) // 1000
