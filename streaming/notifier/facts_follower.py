@@ -16,7 +16,7 @@ from streaming.tables.facts_log import FactsLog
 log = logging.getLogger(__name__)
 
 FACT_KINDS: tuple[type[Payload], ...] = (AlertFact, HealthFact, GroupFact)
-MAX_COMMITS = 500  # reading a snapshot is faster than reading more commits than these
+MAX_COMMITS = 500  # read in one call
 LOOK_EVERY_POLLS = 30  # polls without a commit, after which the table is checked: another may have replaced it
 RECENT_DAYS = 1  # older facts of health and groups are not read: there are many, and newer ones follow
 
