@@ -52,6 +52,7 @@ def test_a_job_tells_prometheus_what_it_does_and_what_it_finds(
         until(lambda: get(f"{seen.address}/readyz")[:2] == (200, "ok\n"), PATIENCE_S, "it is ready")
         until(lambda: seen.shows("evenkeel_notices_total", outcome="delivered"), PATIENCE_S, "the log was told")
         until(lambda: seen.shows("evenkeel_sink_last_delivery_timestamp_seconds"), PATIENCE_S, "and when")
+        until(lambda: seen.shows("evenkeel_cluster_seen_timestamp_seconds"), PATIENCE_S, "a health fact was read")
     found = seen.found
     assert found.one("evenkeel_group_queues", consumer_group=broken.group, finding="DUPLICATED") > 0
     assert found.one("evenkeel_groups", cluster=CLUSTER, status="findings") == 1
