@@ -66,12 +66,13 @@ class Newcomer:
         self.taps = 0
 
     def tap(self, text: str, among: str = "a, button, summary, label") -> None:
-        """The first that shows the text."""
+        """Tap the first element that shows the text, and wait for the page that it leads to."""
         elements = self.page.run(_SHOWING, text, among)
         assert elements, f"nothing to tap says {text!r} within two screens:\n{self.page.text()[:3000]}"
+        self.page.run("document.documentElement.dataset.left = 'yes'")
         self.page.click_element(elements[0])
         self.taps += 1
-        self.page.wait_for("return document.readyState === 'complete'")
+        self.page.wait_for("return document.readyState === 'complete' && !document.documentElement.dataset.left")
 
     def reads(self, *texts: str) -> None:
         for text in texts:

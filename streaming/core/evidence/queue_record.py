@@ -164,7 +164,8 @@ def _record(q: QueueEvidence, repeated: list[int], answered: Span, rest: dict[st
 def _lacking(topic: TopicEvidence, owners: list[int]) -> tuple[str, ...]:
     """Ids of members that say what they own, and are not among the owners."""
     having = set(owners)
-    return tuple(client_id for index, client_id in topic.listed.reporting.items() if index not in having)
+    without = [client_id for index, client_id in topic.listed.reporting.items() if index not in having]
+    return tuple(without)
 
 
 def _offsets(q: QueueEvidence) -> dict[str, Any]:
