@@ -11,7 +11,8 @@ STEPPED_MS = 1_000  # ordinary corrections, as by NTP, move it by less from roun
 class Clock:
     """``steady_ms`` never steps: what is due when goes by it. ``now_ms`` is the wall clock's time, for events.
 
-    Both are epoch milliseconds and advance evenly; only ``follow`` lets ``now_ms`` step to where the wall clock is.
+    Both are epoch milliseconds. Only ``follow`` lets ``now_ms`` step to where the wall clock is. A small correction
+    back makes ``now_ms`` wait instead: an answer must not be older than one that was asked for before it.
     """
 
     def __init__(
@@ -24,15 +25,21 @@ class Clock:
         self._began_s = monotonic_s()
         self._began_ms = wall_ms()
         self._ahead_ms = 0
+        self._newest_ms = 0
 
     def steady_ms(self) -> int:
         return self._began_ms + round((self._monotonic_s() - self._began_s) * 1000)
 
     def now_ms(self) -> int:
-        return self.steady_ms() + self._ahead_ms
+        self._newest_ms = max(self._newest_ms, self.steady_ms() + self._ahead_ms)
+        return self._newest_ms
 
     def follow(self) -> int:
         """Go by the wall clock again. Returns by how much it was set; 0: it was not set, or only corrected."""
-        moved_ms = self._wall_ms() - self.now_ms()
-        self._ahead_ms += moved_ms
-        return moved_ms if abs(moved_ms) >= STEPPED_MS else 0
+        shown_ms = self.now_ms()
+        wall_ms = self._wall_ms()
+        self._ahead_ms = wall_ms - self.steady_ms()
+        if abs(wall_ms - shown_ms) < STEPPED_MS:
+            return 0
+        self._newest_ms = wall_ms
+        return wall_ms - shown_ms
