@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
 DRIVE = """
 import json, sys
+from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.spark.job import Plan, run_to_end
 from streaming.spark.session import build_session
 from streaming.spark.sources import FileSource
