@@ -1,7 +1,7 @@
 """Facts as a person reads them."""
 
 from schemas.facts import GroupFact, QueueFact
-from streaming.notices.reasons_english import reason_in_short
+from streaming.notices.evidence_english import reason_in_short
 from streaming.wording.times import moment
 
 

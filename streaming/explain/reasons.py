@@ -7,7 +7,7 @@ from streaming.core.alerts.phases import AlertReason
 from streaming.core.finding_kinds import ALERTING_OF_QUEUES
 from streaming.explain.snapshot import ExplainedGroup, ExplainedQueue, UnalertedQueues
 from streaming.notices.evidence import Clock
-from streaming.notices.reasons_english import reason_in_english, reason_in_short
+from streaming.notices.evidence_english import reason_in_english, reason_in_short
 from streaming.wording.times import moment
 
 WHY: dict[str, str] = {

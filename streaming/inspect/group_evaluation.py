@@ -18,8 +18,7 @@ from streaming.inspect.notes import notes_on
 from streaming.inspect.observed_groups import ObservedGroup
 from streaming.inspect.snapshot import AskedBroker, Finding, InspectedGroup, InspectedQueue, Undecided
 from streaming.notices.english import ENGLISH
-from streaming.notices.evidence_english import in_english
-from streaming.notices.reasons_english import reason_in_english
+from streaming.notices.evidence_english import in_english, reason_in_english
 from streaming.wording.times import moment
 
 NO_ROUND = "no round of it has ended"

@@ -10,7 +10,7 @@ from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.inspect.members import total
 from streaming.inspect.snapshot import InspectedMember, InspectedQueue
-from streaming.notices.reasons_english import reason_in_english
+from streaming.notices.evidence_english import reason_in_english
 from streaming.wording.lists import first_of
 from streaming.wording.numbers import counted, ranges
 from streaming.wording.times import moment

@@ -14,7 +14,7 @@ from streaming.core.state.offsets import unconsumed_ms
 from streaming.core.state.queue_state import Queue as QueueInState
 from streaming.inspect.message_rates import Flow, OffsetHistory
 from streaming.inspect.snapshot import InspectedQueue
-from streaming.notices.reasons_english import reason_in_short
+from streaming.notices.evidence_english import reason_in_short
 from streaming.snapshots.values import QueueName
 from streaming.wording.times import moment
 

@@ -17,8 +17,7 @@ from streaming.inspect.observed_groups import ObservedGroup
 from streaming.inspect.queues import may_be, names_of
 from streaming.inspect.snapshot import Undecided
 from streaming.inspect.stalling import may_stall
-from streaming.notices.evidence_english import in_english
-from streaming.notices.reasons_english import reason_in_english
+from streaming.notices.evidence_english import in_english, reason_in_english
 from streaming.wording.numbers import age, counted
 from streaming.wording.times import moment
 

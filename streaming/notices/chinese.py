@@ -2,7 +2,6 @@
 
 from streaming.notices.evidence_chinese import CHINESE_EVIDENCE
 from streaming.notices.language import Advice, Language, Noun, Trouble
-from streaming.notices.reasons_chinese import CHINESE_REASONS
 
 CHINESE = Language(
     findings_doc="findings.zh-CN.md",
@@ -198,7 +197,6 @@ CHINESE = Language(
     more_names=Noun("另有 {n} 个", "另有 {n} 个"),
     any_cluster="任何集群：evenkeel 尚不知道任何集群",
     evidence=CHINESE_EVIDENCE,
-    reasons=CHINESE_REASONS,
     unseen={
         "nothing_yet": "作业尚未报告过该集群",
         "facts_unreadable": "通知进程自 {error_time} 起读不到 facts 表：{error}；作业本身可能正常",

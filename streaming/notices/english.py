@@ -2,7 +2,6 @@
 
 from streaming.notices.evidence_english import ENGLISH_EVIDENCE
 from streaming.notices.language import Advice, Language, Noun, Trouble
-from streaming.notices.reasons_english import ENGLISH_REASONS
 
 ENGLISH = Language(
     findings_doc="findings.md",
@@ -207,7 +206,6 @@ ENGLISH = Language(
     more_names=Noun("and {n} more", "and {n} more"),
     any_cluster="any cluster: evenkeel knows of none yet",
     evidence=ENGLISH_EVIDENCE,
-    reasons=ENGLISH_REASONS,
     unseen={
         "nothing_yet": "the job has reported nothing of this cluster yet",
         "facts_unreadable": "the notifier has failed to read the facts since {error_time}: {error}; the job"

@@ -1,147 +1,97 @@
-"""Evidence in Chinese, one function for each kind."""
+"""The sentences in Chinese for each kind of evidence and each reason."""
 
 from schemas import observed as o
-from streaming.notices.evidence import Clock, Sentences, first_of, seconds
-from streaming.notices.evidence_english import queue_names
+from schemas.reasons import ReasonKind
+from streaming.notices.evidence import Sentences
 
-
-def _names(clients: o.Clients) -> str:
-    return first_of(clients, " 等另外 {n} 个")
-
-
-def _at(addresses: tuple[str, ...]) -> str:
-    return f"（{', '.join(addresses)}）" if addresses else ""
-
-
-def _unconsumed(it: o.Unconsumed, _: Clock) -> str:
-    if it.pulled is None:
-        return f"持有者手中的消息已 {seconds(it.unconsumed_ms)} 秒没有消费完"
-    return f"已拉取 {it.pulled} 条消息，{seconds(it.unconsumed_ms)} 秒内没有消费"
-
-
-def _subscriptions_in_turn(it: o.SubscriptionsInTurn, _: Clock) -> str:
-    sets = "; ".join(", ".join(topics) or "无订阅" for topics in it.topics)
-    if it.refused_topic is None:
-        return f"Broker 交替显示：{sets}：成员互相覆盖订阅关系"
-    return f"Broker 交替显示：{sets}：缺少 {it.refused_topic} 期间，Broker 拒绝对它的拉取"
-
-
-def _no_member_listed(it: o.NoMemberListed, _: Clock) -> str:
-    if it.waiting is None:
-        what = "没有任何 Broker 列出成员；堆积的消息数未知"
-    else:
-        what = f"没有任何 Broker 列出成员；{'至少' if it.at_least else ''}堆积 {it.waiting} 条消息"
-    if it.allowed_ms is not None:
-        return f"{what}；配置允许没有成员的时间为 {_minutes(it.allowed_ms)} 分钟，现已超过"
-    if it.away_before_ms is not None:
-        return f"{what}；此前没有成员的时间最长为 {_minutes(it.away_before_ms)} 分钟"
-    return what
-
-
-def _minutes(ms: int) -> int:
-    return -(-ms // 60_000)
-
-
-def _clients_come_and_go(it: o.ClientsComeAndGo, _: Clock) -> str:
-    names = ", ".join(it.names)
-    if it.changes is None:
-        return f"持续 {seconds(it.within_ms) // 60} 分钟以上反复上下线：{names}"
-    return f"{seconds(it.within_ms)} 秒内成员变更 {it.changes} 次；反复上下线的：{names}"
-
-
-def _same_client_id(it: o.SameClientId, clock: Clock) -> str:
-    started = f"，启动于 {', '.join(map(clock, it.start_ts))}" if len(it.start_ts) > 1 else ""
-    return f"客户端 ID {it.client_id} 被 {it.instances} 个实例使用{_at(it.addresses)}{started}"
-
-
-def _listed_twice(it: o.ListedTwice, _: Clock) -> str:
-    return (
-        f"客户端 ID {it.client_id} 被列出 {it.entries} 次{_at(it.addresses)}；尚未证实有第二个实例："
-        f"已断开的连接会在 {seconds(it.gone_within_ms)} 秒内消失"
-    )
-
-
-def _list(one: o.BrokerList) -> str:
-    return f"{one.broker_name} 列出 {_names(one.clients)}" if one.clients.count else f"{one.broker_name} 未列出任何成员"
-
-
-def _copy(copy: o.RouteAtNameServers) -> str:
-    sizes = ", ".join(f"{one.broker_name} {one.queues} 个队列" for one in copy.brokers)
-    return f"{', '.join(copy.name_servers) or '其中一个'}：{sizes or '没有队列'}"
-
-
-def _waiting(one: o.UnreadableQueues, clock: Clock) -> str:
-    if one.waiting is None or one.read_ts is None:
-        return ""
-    return f"（{'至少 ' if one.at_least else ''}{one.waiting} 条消息，读取于 {clock(one.read_ts)}）"
-
-
-def _clients_stuck(it: o.ClientsStuck, _: Clock) -> str:
-    if not it.broker_names:
-        return f"{_names(it.clients)} 的所有队列都停滞"
-    return (
-        f"{_names(it.clients)} 在 {', '.join(it.broker_names)} 上的所有队列都停滞，其余队列正常：它能否连上该 Broker？"
-    )
-
-
-def _unexplained(it: o.Unexplained, _: Clock) -> str:
-    changed = "开始监控以来没有变更"
-    if it.changed_ms is not None:
-        changed = f"最近一次变更在 {seconds(it.changed_ms)} 秒前"
-    return f"{_culprits(it)}{it.members} 个成员中有 {it.reported} 个已上报，{changed}；不符合任何已知原因"
-
-
-def _culprits(it: o.Unexplained) -> str:
-    keep = it.keep and f"{_names(it.keep)} 持有应由其他成员持有的队列；"
-    leave = it.leave and f"{_names(it.leave)} 没有持有它应持有的队列；"
-    return (keep or "") + (leave or "")
-
+_COUNTS_FROM = "；evenkeel 只采用 {counts_from_ts} 之后的上报"
 
 CHINESE_EVIDENCE = Sentences(
     of={
-        o.Stall: lambda it, _: (
-            f"{it.waiting} 条消息待{'拉取' if it.by_pull_offset else '消费'}，"
-            f"已 {seconds(it.stalled_ms)} 秒没有{'拉取' if it.by_pull_offset else '消费'}"
-        ),
-        o.Unconsumed: _unconsumed,
-        o.NotConsumedBy: lambda it, _: f"{_names(it.clients)} 没有消费",
-        o.NotInRoute: lambda it, _: "Topic 的路由中没有这个队列",
-        o.SubscriptionsDiffer: lambda it, _: "；".join(
-            f"{_names(one.clients)}：{', '.join(one.subscriptions)}" for one in it.members
-        ),
-        o.SubscriptionsInTurn: _subscriptions_in_turn,
-        o.Unreadable: lambda it, clock: "；".join(
-            f"{one.cause}：{queue_names(one.queues)}{_waiting(one, clock)}" for one in it.causes
-        ),
-        o.NoMemberListed: _no_member_listed,
-        o.ClientsComeAndGo: _clients_come_and_go,
-        o.MoreMembersThanQueues: lambda it, _: f"{it.members} 个成员分配 {it.queues} 个队列",
-        o.SameClientId: _same_client_id,
-        o.ListedTwice: _listed_twice,
-        o.NotSubscribed: lambda it, _: f"{_names(it.clients)} 是成员，但没有订阅 {it.topic}",
-        o.StrategiesDiffer: lambda it, _: "；".join(f"{one.strategy}：{_names(one.clients)}" for one in it.members),
-        o.SdksDiffer: lambda it, _: (
-            f"{'；'.join(f'{one.language}：{_names(one.clients)}' for one in it.members)}"
-            " 持有的队列与分配策略不符，其他 SDK 的成员都相符"
-        ),
-        o.OwnersBalanceOtherwise: lambda it, _: (
-            f"其他成员把它们留给 {_names(it.clients)}，而它不按同样的方式分配（{', '.join(it.exclusions)}）"
-        ),
-        o.MessageModelsDiffer: lambda it, _: (
-            f"BROADCASTING：{_names(it.broadcasting)}；CLUSTERING：{_names(it.clustering)}"
-        ),
-        o.MemberListsDiffer: lambda it, _: "；".join(map(_list, it.lists)),
-        o.RoomWithoutConsumer: lambda it, _: f"没有成员消费 {', '.join(it.broker_names)} 所在机房的队列",
-        o.NotConfigured: lambda it, _: "没有任何成员的配置包含这些队列",
-        o.NotLocked: lambda it, _: f"顺序消费：应由 {_names(it.clients)} 持有，但没有拿到 Broker 上的锁",
-        o.RoutesDiffer: lambda it, _: f"各 NameServer 上的路由不一致：{'；'.join(map(_copy, it.copies))}",
-        o.OldRoute: lambda it, _: f"路由在 {seconds(it.changed_ms)} 秒前变更，成员仍按旧路由分配",
-        o.NotAnswering: lambda it, _: f"{_names(it.clients)} 仍在成员列表中，但已 {seconds(it.silent_ms)} 秒没有应答",
-        o.ClientsStuck: _clients_stuck,
-        o.OwnersDoNotReport: lambda it, _: f"应由 {_names(it.clients)} 持有，它自行拉取，且不上报持有的队列",
-        o.MemberGone: lambda it, _: f"{_names(it.clients)} 已下线，它的队列没有被接管",
-        o.Unexplained: _unexplained,
+        o.Stall: "{waiting} 条消息待{by_pull_offset:?拉取|消费}，已 {stalled_ms:s} 秒没有{by_pull_offset:?拉取|消费}",
+        o.Unconsumed: "{pulled:?已拉取 {pulled} 条消息，{unconsumed_ms:s} 秒内没有消费|持有者手中的消息已 "
+        "{unconsumed_ms:s} 秒没有消费完}",
+        o.NotConsumedBy: "{clients} 没有消费",
+        o.NotInRoute: "Topic 的路由中没有这个队列",
+        o.SubscriptionMembers: "{clients}：{subscriptions}",
+        o.SubscriptionsDiffer: "{members}",
+        o.SubscriptionsInTurn: "Broker 交替显示：{topics}：{refused_topic:?缺少 {refused_topic} 期间，Broker 拒绝对它的"
+        "拉取|成员互相覆盖订阅关系}",
+        o.QueueName: "{broker_name}/{queue_id}",
+        o.UnreadableQueues: "{cause}：{queues}{waiting:?（{at_least:?至少 |}{waiting} 条消息，读取于 {read_ts}）|}",
+        o.Unreadable: "{causes}",
+        o.NoMemberListed: "没有任何 Broker 列出成员；{waiting:?{at_least:?至少|}堆积 {waiting} 条消息|堆积的消息数未知"
+        "}{allowed_ms:?；配置允许没有成员的时间为 {allowed_ms:min_up} 分钟，现已超过|}{away_before_ms:?；此前没有成"
+        "员的时间最长为 {away_before_ms:min_up} 分钟|}",
+        o.ClientsComeAndGo: "{changes:?{within_ms:s} 秒内成员变更 {changes} 次；反复上下线的|持续 {within_ms:min} 分钟"
+        "以上反复上下线}：{names}",
+        o.MoreMembersThanQueues: "{members} 个成员分配 {queues} 个队列",
+        o.SameClientId: "客户端 ID {client_id} 被 {instances} 个实例使用{addresses:?（{addresses}）|}{start_ts:#|"
+        "{start_ts:?，启动于 |}{start_ts}}",
+        o.ListedTwice: "客户端 ID {client_id} 被列出 {entries} 次{addresses:?（{addresses}）|}；尚未证实有第二个实例："
+        "已断开的连接会在 {gone_within_ms:s} 秒内消失",
+        o.NotSubscribed: "{clients} 是成员，但没有订阅 {topic}",
+        o.StrategyMembers: "{strategy}：{clients}",
+        o.StrategiesDiffer: "{members}",
+        o.SdkMembers: "{language}：{clients}",
+        o.SdksDiffer: "{members} 持有的队列与分配策略不符，其他 SDK 的成员都相符",
+        o.OwnersBalanceOtherwise: "其他成员把它们留给 {clients}，而它不按同样的方式分配（{exclusions}）",
+        o.MessageModelsDiffer: "BROADCASTING：{broadcasting}；CLUSTERING：{clustering}",
+        o.BrokerList: "{broker_name} {clients:?列出 {clients}|未列出任何成员}",
+        o.MemberListsDiffer: "{lists}",
+        o.RoomWithoutConsumer: "没有成员消费 {broker_names} 所在机房的队列",
+        o.NotConfigured: "没有任何成员的配置包含这些队列",
+        o.NotLocked: "顺序消费：应由 {clients} 持有，但没有拿到 Broker 上的锁",
+        o.BrokerQueues: "{broker_name} {queues} 个队列",
+        o.RouteAtNameServers: "{name_servers:?{name_servers}|其中一个}：{brokers:?{brokers}|没有队列}",
+        o.RoutesDiffer: "各 NameServer 上的路由不一致：{copies}",
+        o.OldRoute: "路由在 {changed_ms:s} 秒前变更，成员仍按旧路由分配",
+        o.NotAnswering: "{clients} 仍在成员列表中，但已 {silent_ms:s} 秒没有应答",
+        o.ClientsStuck: "{clients} {broker_names:?在 {broker_names} 上|}的所有队列都停滞"
+        "{broker_names:?，其余队列正常：它能否连上该 Broker？|}",
+        o.OwnersDoNotReport: "应由 {clients} 持有，它自行拉取，且不上报持有的队列",
+        o.MemberGone: "{clients} 已下线，它的队列没有被接管",
+        o.Unexplained: "{keep:?{keep} 持有应由其他成员持有的队列；|}{leave:?{leave} 没有持有它应持有的队列；|}{members}"
+        " 个成员中有 {reported} 个已上报，{changed_ms:?最近一次变更在 {changed_ms:s} 秒前|开始监控以来没有变更}；不"
+        "符合任何已知原因",
+        ReasonKind.CONFIGURED: "配置中的规则排除了这个消费组",
+        ReasonKind.STATIC_TOPIC: "静态 Topic，其队列只是映射到各 Broker",
+        ReasonKind.NOT_SUBSCRIBED: "所有成员都已上报订阅关系，没有成员订阅这个 Topic",
+        ReasonKind.POP: "消息由 Broker 下发（POP），不按队列分配",
+        ReasonKind.BROKER_ALLOCATED: "有成员的 clientRebalance=false：由 Broker 分配队列",
+        ReasonKind.LITE_ASSIGN: "拉取消费者只消费手工指定给它的队列",
+        ReasonKind.PROXY_CLIENT: "gRPC 客户端：由它的 Proxy 分配队列",
+        ReasonKind.UNREADABLE: "没有客户端能读这个队列：没有读权限，或超出 readQueueNums",
+        ReasonKind.NO_ANSWER: "{broker_names} 没有应答",
+        ReasonKind.ROUTE_NOT_KNOWN: "Topic 的路由未知",
+        ReasonKind.NAME_SERVERS_DIFFER: "各 NameServer 上的路由不一致",
+        ReasonKind.NO_MESSAGE_MODEL: "消费组的消费模式（CLUSTERING 或 BROADCASTING）未知",
+        ReasonKind.NON_REPORTING_MEMBERS: "{clients} 持有哪些队列未知（{exclusions}）",
+        ReasonKind.NO_REPORT_SINCE_CHANGE: "最近一次变更以来 {clients} 没有上报",
+        ReasonKind.EVENTS_REFUSED: "其事件被拒收：{refused_as}, {error}",
+        ReasonKind.EVALUATION_FAILED: "evenkeel 判断该消费组时出错",
+        ReasonKind.ROUTE_CHANGED: f"{{changed_ts}} 路由有变更{_COUNTS_FROM}",
+        ReasonKind.BROKERS_CHANGED: f"{{changed_ts}} Topic 所在的 Broker 有变更{_COUNTS_FROM}",
+        ReasonKind.MEMBER_LIST_CHANGED: f"{{changed_ts}} {{broker_names}} 的成员列表有变更{_COUNTS_FROM}",
+        ReasonKind.BROKER_RETURNED: f"{{changed_ts}} {{broker_names}} 恢复应答{_COUNTS_FROM}",
+        ReasonKind.OTHER_ROUTE: "所有成员都按另一份路由分配，与已知的路由不同",
+        ReasonKind.NOT_IN_ROUTE: "有成员持有，但路由中没有这个队列",
+        ReasonKind.NO_MEMBER_YET: "Topic 所在的 Broker 尚未列出任何成员",
+        ReasonKind.NO_CONSUMER: "没有成员可以消费它",
+        ReasonKind.NO_MEMBERS: "{since_ts:?{since_ts} 起|}没有任何 Broker 列出成员",
+        ReasonKind.CONSUME_DISABLED: "消费组配置了 consumeEnable=false",
+        ReasonKind.LEFT_ROUTE: "路由中已没有这个队列",
+        ReasonKind.BROKERS_NOT_COVERED: "并非 Topic 的每个 Broker 都给出了成员列表",
+        ReasonKind.MEMBER_LISTS_DIFFER: "各 Broker 列出的成员不一致",
+        ReasonKind.NO_STRATEGY_REPORTED: "没有成员上报分配策略",
+        ReasonKind.STRATEGIES_DIFFER: "成员使用不同的分配策略",
+        ReasonKind.STRATEGY_NOT_NAMED: "部分成员没有上报分配策略",
+        ReasonKind.UNKNOWN_STRATEGY: "策略 {strategy} 不是 RocketMQ 自带的",
+        ReasonKind.UNKNOWN_PARAMETERS: "从外部看不到 {strategy} 的参数：请在配置中给出",
+        ReasonKind.STRATEGY_THROWS: "{strategy} 抛出 {error}",
     },
+    and_more=" 等另外 {n} 个",
+    empty={"topics": "无订阅", "exclusions": "自行拉取"},
     separator="；",
     again="{said}；反复出现，这是第 {n} 次",
     forgotten="已由 {who} 下线（evenkeel forget）；此前：{said}",

@@ -1,189 +1,104 @@
-"""Evidence in English, one function for each kind."""
+"""The sentences in English for each kind of evidence and each reason."""
 
 from schemas import observed as o
 from schemas.facts import AlertFact
-from streaming.notices.evidence import Clock, Sentences, evidence_of, first_of, said, seconds
+from schemas.reasons import EXCLUSIONS, ReasonDetails, ReasonKind
+from streaming.notices.evidence import Clock, Sentences, evidence_of, reason_said, said
 
-
-def _names(clients: o.Clients) -> str:
-    return first_of(clients, " and {n} more")
-
-
-def _of(clients: o.Clients, one: str, many: str) -> str:
-    """The names, and a phrase about them: ``one`` for a single client, ``many`` for several."""
-    return f"{_names(clients)} {one if clients.count == 1 else many}"
-
-
-def _at(addresses: tuple[str, ...]) -> str:
-    return f" at {', '.join(addresses)}" if addresses else ""
-
-
-def _stall(it: o.Stall, _: Clock) -> str:
-    what = "pulled" if it.by_pull_offset else "consumed"
-    return f"{it.waiting} messages wait, none {what} for {seconds(it.stalled_ms)} s"
-
-
-def _unconsumed(it: o.Unconsumed, _: Clock) -> str:
-    if it.pulled is None:
-        return f"its owner has had unconsumed messages for {seconds(it.unconsumed_ms)} s"
-    return f"{it.pulled} messages were pulled, none consumed for {seconds(it.unconsumed_ms)} s"
-
-
-def _subscriptions_differ(it: o.SubscriptionsDiffer, _: Clock) -> str:
-    return "; ".join(f"{_names(those.clients)}: {', '.join(those.subscriptions)}" for those in it.members)
-
-
-def _subscriptions_in_turn(it: o.SubscriptionsInTurn, _: Clock) -> str:
-    sets = "; ".join(", ".join(topics) or "nothing" for topics in it.topics)
-    if it.refused_topic is None:
-        return f"brokers show different subscriptions in turn ({sets}): members overwrite each other's"
-    return f"brokers show different subscriptions in turn ({sets}): without {it.refused_topic} they refuse its pulls"
-
-
-def _unreadable(it: o.Unreadable, clock: Clock) -> str:
-    return "; ".join(f"{one.cause}: {queue_names(one.queues)}{_waiting(one, clock)}" for one in it.causes)
-
-
-def _waiting(one: o.UnreadableQueues, clock: Clock) -> str:
-    if one.waiting is None or one.read_ts is None:
-        return ""
-    messages = "message" if one.waiting == 1 else "messages"
-    return f" ({'at least ' if one.at_least else ''}{one.waiting} {messages}, read at {clock(one.read_ts)})"
-
-
-def queue_names(queues: tuple[o.QueueName, ...]) -> str:
-    return ", ".join(f"{queue.broker_name}/{queue.queue_id}" for queue in queues)
-
-
-def _no_member_listed(it: o.NoMemberListed, _: Clock) -> str:
-    if it.waiting is None:
-        what = "no broker lists a member; how many messages wait is not known"
-    else:
-        what = f"no broker lists a member; {'at least ' if it.at_least else ''}{it.waiting} messages wait"
-    if it.allowed_ms is not None:
-        return f"{what}; the configuration allows {_minutes(it.allowed_ms)} minutes without members; they are over"
-    if it.away_before_ms is not None:
-        return f"{what}; its earlier pauses lasted {_minutes(it.away_before_ms)} minutes at most"
-    return what
-
-
-def _minutes(ms: int) -> int:
-    return -(-ms // 60_000)
-
-
-def _clients_come_and_go(it: o.ClientsComeAndGo, _: Clock) -> str:
-    if it.changes is None:
-        what = f"for {seconds(it.within_ms) // 60} minutes and longer, again and again"
-    else:
-        what = f"{it.changes} membership changes in {seconds(it.within_ms)} s; again and again"
-    return f"{what}: {', '.join(it.names)}"
-
-
-def _same_client_id(it: o.SameClientId, clock: Clock) -> str:
-    started = f", started at {', '.join(map(clock, it.start_ts))}" if len(it.start_ts) > 1 else ""
-    return f"client id {it.client_id} is used by {it.instances} instances{_at(it.addresses)}{started}"
-
-
-def _listed_twice(it: o.ListedTwice, _: Clock) -> str:
-    return (
-        f"client id {it.client_id} is listed {it.entries} times{_at(it.addresses)}; a second instance is not proven:"
-        f" a dead connection is gone within {seconds(it.gone_within_ms)} s"
-    )
-
-
-def _not_subscribed(it: o.NotSubscribed, _: Clock) -> str:
-    who = _of(it.clients, "is a member but does not", "are members but do not")
-    return f"{who} subscribe to {it.topic}"
-
-
-def _sdks_differ(it: o.SdksDiffer, _: Clock) -> str:
-    who = "; ".join(f"{those.language}: {_names(those.clients)}" for those in it.members)
-    return f"{who} own other queues than the strategy assigns to them; members of other SDKs own the assigned ones"
-
-
-def _owners_balance_otherwise(it: o.OwnersBalanceOtherwise, _: Clock) -> str:
-    do = "does" if it.clients.count == 1 else "do"
-    who = _names(it.clients)
-    return f"the other members leave them to {who}, which {do} not use the same allocation ({', '.join(it.exclusions)})"
-
-
-def _routes_differ(it: o.RoutesDiffer, _: Clock) -> str:
-    copies = (f"{', '.join(copy.name_servers) or 'one'} has {_sizes(copy)}" for copy in it.copies)
-    return f"name servers differ on the route: {'; '.join(copies)}"
-
-
-def _sizes(copy: o.RouteAtNameServers) -> str:
-    return ", ".join(f"{one.queues} queues on {one.broker_name}" for one in copy.brokers) or "no queue"
-
-
-def _clients_stuck(it: o.ClientsStuck, _: Clock) -> str:
-    if not it.broker_names:
-        return f"every queue of {_names(it.clients)} stands still"
-    on = ", ".join(it.broker_names)
-    return f"every queue of {_names(it.clients)} on {on} stands still, its others move: can it reach that broker?"
-
-
-def _unexplained(it: o.Unexplained, _: Clock) -> str:
-    when = "nothing has changed since the first round"
-    if it.changed_ms is not None:
-        when = f"the last change was {seconds(it.changed_ms)} s ago"
-    return f"{_culprits(it)}{it.reported} of {it.members} members reported, {when}; no known cause fits"
-
-
-def _culprits(it: o.Unexplained) -> str:
-    keep = it.keep and _of(it.keep, "owns queues that others should own", "own queues that others should own")
-    leave = it.leave and _of(it.leave, "does not own queues that it should", "do not own queues that they should")
-    return "".join(f"{one}; " for one in (keep, leave) if one)
-
+_COUNTS_FROM = "at {changed_ts}; evenkeel judges by reports from {counts_from_ts} on"
 
 ENGLISH_EVIDENCE = Sentences(
     of={
-        o.Stall: _stall,
-        o.Unconsumed: _unconsumed,
-        o.NotConsumedBy: lambda it, _: f"not consumed by {_names(it.clients)}",
-        o.NotInRoute: lambda it, _: "the topic's route does not have this queue",
-        o.SubscriptionsDiffer: _subscriptions_differ,
-        o.SubscriptionsInTurn: _subscriptions_in_turn,
-        o.Unreadable: _unreadable,
-        o.NoMemberListed: _no_member_listed,
-        o.ClientsComeAndGo: _clients_come_and_go,
-        o.MoreMembersThanQueues: lambda it, _: f"{it.members} members share {it.queues} queues",
-        o.SameClientId: _same_client_id,
-        o.ListedTwice: _listed_twice,
-        o.NotSubscribed: _not_subscribed,
-        o.StrategiesDiffer: lambda it, _: "; ".join(f"{one.strategy}: {_names(one.clients)}" for one in it.members),
-        o.SdksDiffer: _sdks_differ,
-        o.OwnersBalanceOtherwise: _owners_balance_otherwise,
-        o.MessageModelsDiffer: lambda it, _: (
-            f"BROADCASTING: {_names(it.broadcasting)}; CLUSTERING: {_names(it.clustering)}"
-        ),
-        o.MemberListsDiffer: lambda it, _: "; ".join(
-            f"{one.broker_name} lists {_names(one.clients) or 'no member'}" for one in it.lists
-        ),
-        o.RoomWithoutConsumer: lambda it, _: f"no member consumes from the room of {', '.join(it.broker_names)}",
-        o.NotConfigured: lambda it, _: "no member's configured list names these queues",
-        o.NotLocked: lambda it, _: (
-            f"orderly: {_of(it.clients, 'should own them, but does', 'should own them, but do')}"
-            " not have the broker's lock"
-        ),
-        o.RoutesDiffer: _routes_differ,
-        o.OldRoute: lambda it, _: (
-            f"the route changed {seconds(it.changed_ms)} s ago, and members still use the old one"
-        ),
-        o.NotAnswering: lambda it, _: (
-            f"{_of(it.clients, 'is listed but has', 'are listed but have')} not answered for {seconds(it.silent_ms)} s"
-        ),
-        o.ClientsStuck: _clients_stuck,
-        o.OwnersDoNotReport: lambda it, _: _of(
-            it.clients,
-            "should own them, pulls by itself and does not report which queues it owns",
-            "should own them, pull by themselves and do not report which queues they own",
-        ),
-        o.MemberGone: lambda it, _: _of(
-            it.clients, "has left, its queues are not taken over", "have left, their queues are not taken over"
-        ),
-        o.Unexplained: _unexplained,
+        o.Stall: "{waiting} messages wait, none {by_pull_offset:?pulled|consumed} for {stalled_ms:s} s",
+        o.Unconsumed: "{pulled:?{pulled} messages were pulled, none consumed|its owner has had unconsumed messages} for"
+        " {unconsumed_ms:s} s",
+        o.NotConsumedBy: "not consumed by {clients}",
+        o.NotInRoute: "the topic's route does not have this queue",
+        o.SubscriptionMembers: "{clients}: {subscriptions}",
+        o.SubscriptionsDiffer: "{members}",
+        o.SubscriptionsInTurn: "brokers show different subscriptions in turn ({topics}): {refused_topic:?without"
+        " {refused_topic} they refuse its pulls|members overwrite each other's}",
+        o.QueueName: "{broker_name}/{queue_id}",
+        o.UnreadableQueues: "{cause}: {queues}{waiting:? ({at_least:?at least |}{waiting} {waiting:#message|messages},"
+        " read at {read_ts})|}",
+        o.Unreadable: "{causes}",
+        o.NoMemberListed: "no broker lists a member; {waiting:?{at_least:?at least |}{waiting} messages wait|how many"
+        " messages wait is not known}{allowed_ms:?; the configuration allows {allowed_ms:min_up} minutes without"
+        " members; they are over|}{away_before_ms:?; its earlier pauses lasted {away_before_ms:min_up} minutes at"
+        " most|}",
+        o.ClientsComeAndGo: "{changes:?{changes} membership changes in {within_ms:s} s;|for {within_ms:min} minutes and"
+        " longer,} again and again: {names}",
+        o.MoreMembersThanQueues: "{members} members share {queues} queues",
+        o.SameClientId: "client id {client_id} is used by {instances} instances{addresses:? at"
+        " {addresses}|}{start_ts:#|{start_ts:?, started at |}{start_ts}}",
+        o.ListedTwice: "client id {client_id} is listed {entries} times{addresses:? at {addresses}|}; a second instance"
+        " is not proven: a dead connection is gone within {gone_within_ms:s} s",
+        o.NotSubscribed: "{clients} {clients:#is a member but does|are members but do} not subscribe to {topic}",
+        o.StrategyMembers: "{strategy}: {clients}",
+        o.StrategiesDiffer: "{members}",
+        o.SdkMembers: "{language}: {clients}",
+        o.SdksDiffer: "{members} own other queues than the strategy assigns to them; members of other SDKs own the"
+        " assigned ones",
+        o.OwnersBalanceOtherwise: "the other members leave them to {clients}, which {clients:#does|do} not use the same"
+        " allocation ({exclusions})",
+        o.MessageModelsDiffer: "BROADCASTING: {broadcasting}; CLUSTERING: {clustering}",
+        o.BrokerList: "{broker_name} lists {clients:?{clients}|no member}",
+        o.MemberListsDiffer: "{lists}",
+        o.RoomWithoutConsumer: "no member consumes from the room of {broker_names}",
+        o.NotConfigured: "no member's configured list names these queues",
+        o.NotLocked: "orderly: {clients} should own them, but {clients:#does|do} not have the broker's lock",
+        o.BrokerQueues: "{queues} queues on {broker_name}",
+        o.RouteAtNameServers: "{name_servers:?{name_servers}|one} has {brokers:?{brokers}|no queue}",
+        o.RoutesDiffer: "name servers differ on the route: {copies}",
+        o.OldRoute: "the route changed {changed_ms:s} s ago, and members still use the old one",
+        o.NotAnswering: "{clients} {clients:#is|are} listed but {clients:#has|have} not answered for {silent_ms:s} s",
+        o.ClientsStuck: "every queue of {clients} {broker_names:?on {broker_names} stands still, its others move: can"
+        " it reach that broker?|stands still}",
+        o.OwnersDoNotReport: "{clients} should own them, {clients:#pulls by itself and does|pull by themselves and do}"
+        " not report which queues {clients:#it owns|they own}",
+        o.MemberGone: "{clients} {clients:#has left, its|have left, their} queues are not taken over",
+        o.Unexplained: "{keep:?{keep} {keep:#owns|own} queues that others should own; |}{leave:?{leave}"
+        " {leave:#does|do} not own queues that {leave:#it|they} should; |}{reported} of {members} members reported,"
+        " {changed_ms:?the last change was {changed_ms:s} s ago|nothing has changed since the first round}; no"
+        " known cause fits",
+        ReasonKind.CONFIGURED: "a rule of the configuration leaves the group out",
+        ReasonKind.STATIC_TOPIC: "a static topic, whose queues are only mapped to brokers",
+        ReasonKind.NOT_SUBSCRIBED: "every member has reported its subscriptions, and none includes this topic",
+        ReasonKind.POP: "messages are handed out by the broker (pop), not by queues",
+        ReasonKind.BROKER_ALLOCATED: "a member has clientRebalance=false: the broker shares out the queues",
+        ReasonKind.LITE_ASSIGN: "a pull consumer takes the queues that its code assigns",
+        ReasonKind.PROXY_CLIENT: "a gRPC client: its proxy shares out the queues",
+        ReasonKind.UNREADABLE: "no client can read the queue: no read permission, or beyond readQueueNums",
+        ReasonKind.NO_ANSWER: "no answer from {broker_names}",
+        ReasonKind.ROUTE_NOT_KNOWN: "the topic's route is not known",
+        ReasonKind.NAME_SERVERS_DIFFER: "name servers differ on the route",
+        ReasonKind.NO_MESSAGE_MODEL: "the group's message model (CLUSTERING or BROADCASTING) is not known",
+        ReasonKind.NON_REPORTING_MEMBERS: "{clients}: what {clients:#it owns|they own} is not known ({exclusions})",
+        ReasonKind.NO_REPORT_SINCE_CHANGE: "{clients} {clients:#has|have} not reported since the last change",
+        ReasonKind.EVENTS_REFUSED: "its events are refused: {refused_as}, {error}",
+        ReasonKind.EVALUATION_FAILED: "evenkeel failed to evaluate the group",
+        ReasonKind.ROUTE_CHANGED: f"the route changed {_COUNTS_FROM}",
+        ReasonKind.BROKERS_CHANGED: f"its brokers changed {_COUNTS_FROM}",
+        ReasonKind.MEMBER_LIST_CHANGED: f"the list of {{broker_names}} changed {_COUNTS_FROM}",
+        ReasonKind.BROKER_RETURNED: f"{{broker_names}} came back {_COUNTS_FROM}",
+        ReasonKind.OTHER_ROUTE: "all members use a route other than the known one",
+        ReasonKind.NOT_IN_ROUTE: "a client owns it, but it is not in the topic's route",
+        ReasonKind.NO_MEMBER_YET: "its brokers list no member yet",
+        ReasonKind.NO_CONSUMER: "no member consumes this topic",
+        ReasonKind.NO_MEMBERS: "{since_ts:?no broker has listed a member since {since_ts}|no broker lists a member}",
+        ReasonKind.CONSUME_DISABLED: "the subscription group has consumeEnable=false",
+        ReasonKind.LEFT_ROUTE: "no longer in the route",
+        ReasonKind.BROKERS_NOT_COVERED: "not every broker of the topic has given its list of members",
+        ReasonKind.MEMBER_LISTS_DIFFER: "brokers list different members",
+        ReasonKind.NO_STRATEGY_REPORTED: "no report names a strategy",
+        ReasonKind.STRATEGIES_DIFFER: "members run different strategies",
+        ReasonKind.STRATEGY_NOT_NAMED: "some members do not name their strategy",
+        ReasonKind.UNKNOWN_STRATEGY: "strategy {strategy} is not one of RocketMQ's own",
+        ReasonKind.UNKNOWN_PARAMETERS: "the parameters of {strategy} cannot be seen from outside: configure them",
+        ReasonKind.STRATEGY_THROWS: "{strategy} throws {error}",
     },
+    and_more=" and {n} more",
+    empty={"topics": "nothing", "exclusions": "pulls by itself"},
     separator="; ",
     again="{said}; found {n} times so far",
     forgotten="retired by {who} (evenkeel forget); before: {said}",
@@ -197,3 +112,13 @@ def in_english(evidence: o.Part | o.Observed, clock: Clock) -> str:
 
 def english_evidence(alert: AlertFact, clock: Clock) -> str:
     return evidence_of(alert, ENGLISH_EVIDENCE, clock)
+
+
+def reason_in_english(kind: str, details: ReasonDetails | None, clock: Clock) -> str:
+    """The reason as a sentence."""
+    return reason_said(kind, details, ENGLISH_EVIDENCE, clock)
+
+
+def reason_in_short(kind: str | None, details: ReasonDetails | None, clock: Clock) -> str | None:
+    """The reason as a sentence, but an exclusion by its name, as docs/findings.md lists it."""
+    return kind if kind is None or kind in EXCLUSIONS else reason_in_english(kind, details, clock)

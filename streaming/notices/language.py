@@ -5,8 +5,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from schemas.reasons import ReasonDetails
-from streaming.notices.evidence import Clock, Sentences
-from streaming.notices.reasons import ReasonSentences, reason_said
+from streaming.notices.evidence import Clock, Sentences, reason_said
 from streaming.wording.numbers import age
 
 
@@ -73,7 +72,6 @@ class Language(Struct, frozen=True, kw_only=True):
     any_cluster: str
 
     evidence: Sentences
-    reasons: ReasonSentences
     unseen: dict[str, str]
     seen: dict[str, str]
     checks: dict[str, tuple[str, ...]]
@@ -150,7 +148,7 @@ class Language(Struct, frozen=True, kw_only=True):
 
     def reason(self, kind: str, details: ReasonDetails | None, clock: Clock) -> str:
         """The reason why a queue or a group is not judged."""
-        return reason_said(kind, details, self.reasons, clock)
+        return reason_said(kind, details, self.evidence, clock)
 
     def advice(self, cause: str) -> Advice:
         """The advice for a cause; a cause without words is shown by its name."""

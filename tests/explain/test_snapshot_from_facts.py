@@ -11,7 +11,7 @@ from streaming.explain.changes import MOST_CHANGES
 from streaming.explain.reasons import WHY, why_no_alert, why_of
 from streaming.explain.snapshot import BrokerList, MonitorStatus
 from streaming.explain.snapshot_from_facts import snapshot_of
-from streaming.notices.reasons_english import reason_in_english
+from streaming.notices.evidence_english import reason_in_english
 from streaming.wording.times import moment
 from tests.explain.facts import T0, Teller, facts_of_scenario
 
