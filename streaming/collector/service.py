@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,7 +26,6 @@ from streaming.collector.output.other_collectors import OtherCollectorCheck
 from streaming.collector.probing import request_load
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
 from streaming.collector.probing.memory import MemoryFile
-from streaming.collector.probing.pace import Pace
 from streaming.collector.probing.policy import Policy, policy_of
 from streaming.collector.probing.transport import Emit, Record
 from streaming.collector.signals import Signals, run_once
@@ -38,7 +38,36 @@ from streaming.wall_clock import now_ms
 
 SUMMARY_EVERY_S = 60
 CLOSE_WITHIN_S = 10
+WARN_EVERY_S = 60  # of rounds that take too long
 log = logging.getLogger(__name__)
+
+
+class Pace:
+    """Rounds begin at fixed times; those that a long round ran over are left out, and never made up for."""
+
+    def __init__(self, cluster: str, interval_s: float) -> None:
+        self._cluster, self._interval_s = cluster, interval_s
+        self._left_out, self._longest_s = 0, 0.0
+        self._warned_s = -math.inf
+
+    def ended(self, began_s: float, now_s: float) -> float:
+        """A round that began at ``began_s`` has ended. Returns how many seconds later the next begins; one clock."""
+        took_s = now_s - began_s
+        left_out = int(took_s / self._interval_s)
+        if left_out:
+            self._left_out += left_out
+            self._longest_s = max(self._longest_s, took_s)
+            if now_s - self._warned_s >= WARN_EVERY_S:
+                self._warn(now_s)
+        return (left_out + 1) * self._interval_s - took_s
+
+    def _warn(self, now_s: float) -> None:
+        log.warning(
+            "%s: a round took %.1f s, longer than the interval of %g s; %s left out: "
+            "raise collector.interval_seconds or watch fewer groups",
+            self._cluster, self._longest_s, self._interval_s, self._left_out,
+        )  # fmt: skip
+        self._warned_s, self._left_out, self._longest_s = now_s, 0, 0.0
 
 
 class Watched(NamedTuple):
@@ -58,7 +87,7 @@ def watched(config: Config, cluster: str, policy: Policy, emit: Emit, record: Re
     client = RemotingClient(collector.timeout_seconds, tls_of(collector), credentials_of(collector), allowed=allowed)
     source = source_name(client.clock.now_ms())
     probe = ClusterProbe(cluster, policy, client, name_servers(config)[cluster], source, emit, record)
-    counts = ClusterCounts(cluster, policy.interval_ms, client.counts, probe.lags)
+    counts = ClusterCounts(cluster, policy.interval_ms, client.counts, probe.shared.lags)
     return Watched(cluster, policy, probe, MemoryFile(Path(collector.state), cluster), counts)
 
 
@@ -151,7 +180,7 @@ async def _watch_all(config: Config, clusters: list[Watched], output: KafkaOutpu
 async def _watch(one: Watched, stop: asyncio.Event, output: KafkaOutput | None) -> None:
     log.info("%s: watching, a round every %g s", one.cluster, one.policy.interval_ms / 1000)
     one.probe.recall(one.memory.load())
-    pace, stopping = Pace(one.policy.interval_ms / 1000), asyncio.create_task(stop.wait())
+    pace, stopping = Pace(one.cluster, one.policy.interval_ms / 1000), asyncio.create_task(stop.wait())
     last_summary, losses = time.monotonic(), 0
     try:
         while not stop.is_set():
@@ -160,16 +189,14 @@ async def _watch(one: Watched, stop: asyncio.Event, output: KafkaOutput | None) 
                 losses = output.losses
                 one.probe.translation.send_all()
             report = await _round(one, stopping)
-            upcoming = pace.ended(began, time.monotonic())
+            delay_s = pace.ended(began, time.monotonic())
             if report is not None:
                 one.memory.save(one.probe.memory())
                 one.counts.round_ended(report, one.probe)
-            if upcoming.warning:
-                log.warning("%s: %s", one.cluster, upcoming.warning)
             if report is not None and time.monotonic() - last_summary >= SUMMARY_EVERY_S:
                 last_summary = time.monotonic()
                 _log_summary(one.cluster, report, output)
-            await asyncio.wait([stopping], timeout=upcoming.delay_s)
+            await asyncio.wait([stopping], timeout=delay_s)
     finally:
         stopping.cancel()
         await one.probe.close()

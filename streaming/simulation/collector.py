@@ -4,12 +4,8 @@ from collections.abc import Callable
 from random import Random
 
 from schemas.events import AnyEvent
-from streaming.collector.probing.client_schedule import ClientSchedule
-from streaming.collector.probing.group_probe import GroupProbe
-from streaming.collector.probing.lag import Lags
-from streaming.collector.probing.offset_schedule import OffsetSchedule
+from streaming.collector.probing.group_probe import GroupProbe, Shared
 from streaming.collector.probing.policy import DEFAULT_POLICY, Policy
-from streaming.collector.probing.route_probe import RouteProbe, RouteSchedule
 from streaming.collector.translation.cluster import ClusterTranslation
 from streaming.collector.wire.answers import SUCCESS, SubscriptionGroupAnswer
 from streaming.simulation.fleet import Fleet
@@ -38,13 +34,9 @@ class Collector:
         self.lost_reports, self.timeouts = self._transport.lost_reports, self._transport.timeouts
         self._translation = ClusterTranslation(cluster, source)
         self._group = self._translation.group(fleet.group)
-        self._route_probe = RouteProbe(self._transport, self._translation.routes, RouteSchedule(policy), lambda _: None)
-        self._probe = GroupProbe(
-            cluster, self._group, policy,
-            transport=self._transport, addresses={name: name for name in fleet.brokers}, route_probe=self._route_probe,
-            clients=ClientSchedule(policy), offsets=OffsetSchedule(policy), lags=Lags(),
-            note=lambda *_: None, emit=self._emit, record=lambda _: None,
-        )  # fmt: skip
+        addresses = {name: name for name in fleet.brokers}
+        self._shared = Shared(self._translation, policy, self._transport, addresses, self._emit)
+        self._probe = GroupProbe(fleet.group, self._shared)
 
     def start(self) -> None:
         self._fleet.clock.after(self._random.randrange(self.policy.interval_ms), self._begin)
@@ -76,7 +68,7 @@ class Collector:
         self._transport.begin_round()
         self._learn_settings()
         rounding = self._probe.round(self._transport.clock.now_ms(), self._fleet.brokers)
-        await self._transport.all([self._route_probe.learn_due(set(self._probe.topics)), rounding])
+        await self._transport.all([self._shared.routes.learn_due(set(self._probe.topics)), rounding])
         if self._probe.is_paused:
             self.paused_rounds.append(began_ts + ASKS_MS)
 

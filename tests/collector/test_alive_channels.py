@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from streaming.collector.probing.heartbeat_schedule import TRIES_AT_MOST, HeartbeatSchedule
+from streaming.collector.probing.asked_broker import TRIES_AT_MOST, HeartbeatSchedule
 from streaming.collector.probing.live_transport import COUNTS_MS, LastHeartbeats
 from streaming.collector.translation.alive_channels import HEARTBEAT_MS, AliveChannels
 from streaming.collector.wire.answers import ChannelHeartbeat

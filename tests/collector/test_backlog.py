@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from schemas.events import AnyEvent, AssignmentReport, Round, Subscription
 from schemas.records import MAX_RECORD_BYTES
-from streaming.collector.output.backlog import Backlog
-from streaming.collector.output.records import KafkaRecord
+from streaming.collector.output.backlog import Backlog, KafkaRecord
 from tests.records import accepted
 
 NOW = 1_700_000_000_000

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from streaming.collector.wire import requests
 from streaming.collector.wire.client import RemotingClient
-from streaming.collector.wire.read_budget import Budget
+from streaming.collector.wire.connection import Budget
 from streaming.collector.wire.requests import MOST_BYTES
 from tests.collector.test_frames import response
 

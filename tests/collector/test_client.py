@@ -12,8 +12,7 @@ import pytest
 from streaming.collector.from_config import tls_of
 from streaming.collector.wire import requests
 from streaming.collector.wire.acl import Credentials
-from streaming.collector.wire.client import JUST_NOW, Lane, RemotingClient
-from streaming.collector.wire.name_servers import NameServers
+from streaming.collector.wire.client import JUST_NOW, Breaker, Lane, NameServers, RemotingClient
 from streaming.config import Collector
 from tests.collector.certificates import self_signed
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
@@ -208,3 +207,16 @@ def test_tls_is_spoken_and_an_unknown_authority_refused(certificate: Path) -> No
             assert is_answered or "CERTIFICATE_VERIFY_FAILED" in str(reply.error)
 
         asking(act, served_with=server, timeout_s=5, tls=tls)
+
+
+def test_a_silent_address_gets_one_request_a_round_until_it_answers() -> None:
+    breaker = Breaker()
+    breaker.sent()
+    breaker.failed()
+    assert breaker.is_open
+    breaker.begin_round()
+    assert not breaker.is_open
+    breaker.sent()
+    assert breaker.is_open, "no other request until this one is back"
+    breaker.answered()
+    assert not breaker.is_open

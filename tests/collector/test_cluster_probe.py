@@ -18,9 +18,9 @@ from schemas.events import (
     TopicRoute,
 )
 from streaming.collector.probing import (
-    broker_directory,
+    asked_broker,
+    directory,
     group_probe,
-    heartbeat_schedule,
     live_transport,
     unread_queues,
 )
@@ -94,7 +94,7 @@ def play(
 
 def test_of_an_id_that_is_listed_twice_it_tells_which_connections_are_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker is asked once, for all groups; a dead connection sends no heartbeat."""
-    monkeypatch.setattr(heartbeat_schedule, "HEARTBEAT_MS", 1)
+    monkeypatch.setattr(asked_broker, "HEARTBEAT_MS", 1)
     monkeypatch.setattr(live_transport, "COUNTS_MS", 1)
     members = [FakeClient("c1", heartbeat_ts=5), FakeClient("c1", heartbeat_ts=5), FakeClient("c2")]
 
@@ -229,7 +229,7 @@ def test_broker_that_no_route_names_any_more_is_asked_on() -> None:
     async def scene(told: Told) -> None:
         await told.round()
         told.fake.nodes["broker-b"].is_registered = False
-        told.probe.routes.choose((), 0)  # all routes are due again
+        told.probe.shared.routes.schedule.choose((), 0)  # all routes are due again
         for _ in range(2):
             await told.round()
         route = next(route for route in told.of(TopicRoute) if route.topic == "T") if told.of(TopicRoute) else None
@@ -385,7 +385,7 @@ def test_offsets_of_a_group_that_lost_its_members_are_still_told() -> None:
     async def scene(told: Told) -> None:
         await told.round()
         told.fake.groups["g"].members = []
-        told.probe.offsets.forget_group("g")  # or they would be asked again in 20 s only
+        told.probe.shared.offsets.forget_group("g")  # or they would be asked again in 20 s only
         await told.round()
         assert not any(broker.client_ids for broker in told.marker().brokers)
         assert {progress.broker_name for progress in told.of(ConsumeProgress)} == {"broker-a", "broker-b"}
@@ -427,16 +427,16 @@ def test_queues_that_left_the_route_are_asked_one_by_one_too() -> None:
         assert all(node.requests[14] == 0 for node in told.fake.nodes.values())
         told.fake.queues["T"] = 3
         told.fake.offsets["T", "broker-a", 3] = (50, 20, 20)
-        told.probe.offsets.forget_group("g")  # or they would be asked again in 20 s only
-        told.probe.routes.answered("T", 0, is_known=False)  # or its route in 10 s only
+        told.probe.shared.offsets.forget_group("g")  # or they would be asked again in 20 s only
+        told.probe.shared.routes.schedule.answered("T", 0, is_known=False)  # or its route in 10 s only
         await told.round()
-        told.probe.offsets.forget_group("g")
+        told.probe.shared.offsets.forget_group("g")
         await told.round()
         left = [
             q for p in told.of(ConsumeProgress) for q in p.queues if q.queue_id == 3 and p.broker_name == "broker-a"
         ]
         assert [(q.broker_offset, q.consumer_offset) for q in left] == [(50, 20)]
-        assert {topic: lag.messages for _, topic, lag in told.probe.lags.by_topic()}["T"] >= 30
+        assert {topic: lag.messages for _, topic, lag in told.probe.shared.lags.by_topic()}["T"] >= 30
 
     play(scene)
 
@@ -449,7 +449,7 @@ def test_clients_of_a_group_with_new_queues_are_let_be() -> None:
         assert told.of(AssignmentReport) == []
         assert [(one.client_id, one.reason) for one in told.marker().not_asked] == [("c1", unread_queues.REASON)]
         told.fake.groups["g"].has_pulled = True
-        told.probe.offsets.forget_group("g")  # or they would be asked again in 20 s only
+        told.probe.shared.offsets.forget_group("g")  # or they would be asked again in 20 s only
         await told.round()
         assert [report.client_id for report in told.of(AssignmentReport)] == ["c1"]
 
@@ -517,16 +517,16 @@ def test_broker_that_has_been_gone_for_long_is_forgotten(monkeypatch: pytest.Mon
     async def scene(told: Told) -> None:
         await told.round()
         told.fake.nodes["broker-b"].is_registered = False
-        monkeypatch.setattr(broker_directory, "KEEP_WATCHING_MS", -1)
+        monkeypatch.setattr(directory, "KEEP_WATCHING_MS", -1)
         monkeypatch.setattr(group_probe, "KEEP_WATCHING_MS", -1)
-        told.probe.routes.choose((), 0)  # all routes are due again
+        told.probe.shared.routes.schedule.choose((), 0)  # all routes are due again
         for _ in range(3):
             await told.round()
             await asyncio.sleep(0.02)
         assert told.probe.groups.brokers_of("g") <= {"broker-a"}
         assert "broker-b" not in {broker.broker_name for broker in told.marker().brokers}
 
-    play(scene)
+    play(scene, policy=replace(QUICK, rests_when_empty=False))
 
 
 class SetClock:

@@ -17,7 +17,6 @@ import pytest
 from schemas.events import AnyEvent, Round, TopicRoute, decode_event
 from streaming.cli import main
 from streaming.collector.from_config import credentials_of, tls_of
-from streaming.collector.probing.broker_directory import Silent
 from streaming.config import Collector
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.errors import CollectorError
@@ -222,14 +221,14 @@ def test_round_of_one_group_that_fails_leaves_the_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scene(told: Told) -> None:
-        note = Silent.note
+        note = told.probe.silent.note
 
-        def failing(silent: Silent, who: str, failure: str | None) -> None:
+        def failing(who: str, failure: str | None) -> None:
             if who == "broker-a" and not caplog.records:
                 raise RuntimeError("a fault of our own")
-            note(silent, who, failure)
+            note(who, failure)
 
-        monkeypatch.setattr(Silent, "note", failing)
+        monkeypatch.setattr(told.probe.shared, "note", failing)
         await told.round()
         assert "a fault of our own" in caplog.text
         await told.round()

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from streaming.collector.output.gzip_append import open_to_append
+from streaming.collector.output.json_lines import open_to_append
 
 WRITE = """
 import sys, time
 from pathlib import Path
-from streaming.collector.output.gzip_append import open_to_append
+from streaming.collector.output.json_lines import open_to_append
 stream = open_to_append(Path(sys.argv[1]))
 for number in range(1_000):
     stream.write(b"killed %d\\n" % number)

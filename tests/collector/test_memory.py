@@ -8,7 +8,7 @@ import pytest
 
 from schemas.events import ConsumeProgress, Round, TopicRoute
 from streaming.cli import main
-from streaming.collector.probing.group_directory import LOOK_MS, REPORT_ALL_MS, TWO_LOOKS_MS, GroupDirectory
+from streaming.collector.probing.directory import LOOK_MS, REPORT_ALL_MS, TWO_LOOKS_MS, GroupDirectory
 from streaming.collector.probing.memory import AGAIN_AFTER_MS, Memory, MemoryFile, Remembered
 from streaming.collector.probing.policy import DEFAULT_POLICY
 from tests.collector.fake_rocketmq import FakeCluster, FakeGroup, served

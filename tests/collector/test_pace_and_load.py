@@ -5,28 +5,28 @@ from dataclasses import replace
 import pytest
 
 from streaming.collector.probing import request_load
-from streaming.collector.probing.pace import WARN_EVERY_S, Pace
 from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.collector.probing.request_load import Footprint
+from streaming.collector.service import WARN_EVERY_S, Pace
 
 
 @pytest.mark.parametrize(("took_s", "delay_s"), [(0, 5), (1.5, 3.5), (4.75, 0.25), (5, 5), (7, 3), (11, 4)])
 def test_rounds_begin_at_fixed_times(took_s: float, delay_s: float) -> None:
-    assert Pace(5).ended(100, 100 + took_s).delay_s == pytest.approx(delay_s)
+    assert Pace("prod", 5).ended(100, 100 + took_s) == pytest.approx(delay_s)
 
 
-def test_late_rounds_are_said_at_once_and_then_once_a_minute() -> None:
-    pace = Pace(5)
-    assert pace.ended(0, 4.9).warning is None
-    first = pace.ended(10, 16).warning
-    assert first is not None
-    assert first.startswith("a round took 6.0 s, longer than the interval of 5 s; 1 left out")
-    assert pace.ended(20, 37).warning is None
-    assert pace.ended(40, 46).warning is None
-    later = pace.ended(17 + WARN_EVERY_S - 6, 17 + WARN_EVERY_S).warning
-    assert later is not None
-    assert later.startswith("a round took 17.0 s")
-    assert "; 5 left out" in later
+def test_late_rounds_are_said_at_once_and_then_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    pace = Pace("prod", 5)
+    pace.ended(0, 4.9)
+    assert caplog.messages == []
+    pace.ended(10, 16)
+    assert caplog.messages[0].startswith("prod: a round took 6.0 s, longer than the interval of 5 s; 1 left out")
+    pace.ended(20, 37)
+    pace.ended(40, 46)
+    assert len(caplog.messages) == 1
+    pace.ended(17 + WARN_EVERY_S - 6, 17 + WARN_EVERY_S)
+    assert caplog.messages[1].startswith("prod: a round took 17.0 s")
+    assert "; 5 left out" in caplog.messages[1]
 
 
 def test_load_is_what_the_policy_comes_to() -> None:

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.collector.probing import client_schedule, offset_schedule
-from streaming.collector.probing.broker_directory import BrokerDirectory
 from streaming.collector.probing.client_schedule import (
     CLIENT_PAUSE_MS,
     FIRST_ASK_AFTER_JOIN_MS,
@@ -19,7 +18,7 @@ from streaming.collector.probing.client_schedule import (
     SLOW_ANSWER_MS,
     ClientSchedule,
 )
-from streaming.collector.probing.group_directory import KEEP_WATCHING_MS, LOOK_MS, GroupDirectory
+from streaming.collector.probing.directory import KEEP_WATCHING_MS, LOOK_MS, BrokerDirectory, GroupDirectory
 from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import DEFAULT_POLICY, Policy
 from streaming.collector.probing.route_probe import RETRY_ROUTE_MS, RouteSchedule

@@ -9,12 +9,41 @@ takes records, so nothing stays unknown.
 from collections import deque
 from collections.abc import Iterable
 from threading import Condition
+from typing import NamedTuple
 
-from schemas.events import AnyEvent
-from streaming.collector.output.records import KafkaRecord, RecordBuilder
+from schemas.events import AnyEvent, Round, encode_event
+from schemas.records import group_key, record_values
 
 OVERHEAD_BYTES = 400  # of a waiting record, beside its value
 KEPT_SHARE = 0.75  # of the bound, when the oldest are dropped
+
+
+class KafkaRecord(NamedTuple):
+    """``value`` is one event, or a JSON array of ``events`` events of one group."""
+
+    key: bytes
+    value: bytes
+    events: int
+
+
+class RecordBuilder:
+    """Collects the events of each group until the marker of their round."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[bytes, list[bytes]] = {}
+
+    def add(self, event: AnyEvent) -> list[KafkaRecord]:
+        """The records that are complete with this event."""
+        key = group_key(event.cluster, event.group).encode()
+        self._waiting.setdefault(key, []).append(encode_event(event))
+        return self._close(key) if isinstance(event, Round) and event.part == event.parts - 1 else []
+
+    def close(self) -> list[KafkaRecord]:
+        """Returns the records that still wait for the end of a round."""
+        return [record for key in list(self._waiting) for record in self._close(key)]
+
+    def _close(self, key: bytes) -> list[KafkaRecord]:
+        return [KafkaRecord(key, *joined) for joined in record_values(self._waiting.pop(key))]
 
 
 class Backlog:

@@ -11,8 +11,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from schemas.events import AnyEvent
-from streaming.collector.output.backlog import Backlog
-from streaming.collector.output.records import KafkaRecord
+from streaming.collector.output.backlog import Backlog, KafkaRecord
 from streaming.config import server_list
 
 MAX_BYTES_IN_FLIGHT = 8 * 1024 * 1024  # handed to kafka-python and not yet acknowledged

@@ -7,24 +7,20 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from streaming.collector.probing.broker_directory import BrokerDirectory, Silent
-from streaming.collector.probing.client_schedule import ClientSchedule, NotAsked
+from streaming.collector.probing.client_schedule import NotAsked
+from streaming.collector.probing.directory import BrokerDirectory, GroupDirectory, Silent
 from streaming.collector.probing.directory_probe import DirectoryProbe
-from streaming.collector.probing.group_directory import GroupDirectory
-from streaming.collector.probing.group_probe import GroupProbe
-from streaming.collector.probing.lag import Lags
+from streaming.collector.probing.group_probe import GroupProbe, Shared
 from streaming.collector.probing.live_transport import LiveTransport
 from streaming.collector.probing.memory import Memory
-from streaming.collector.probing.offset_schedule import OffsetSchedule, waits
+from streaming.collector.probing.offset_schedule import waits
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.request_load import Load, estimate
-from streaming.collector.probing.route_probe import RouteProbe, RouteSchedule
 from streaming.collector.probing.transport import Emit, Record
 from streaming.collector.translation.broker_view import listed
 from streaming.collector.translation.cluster import ClusterTranslation
 from streaming.collector.wire.answers import SUCCESS
 from streaming.collector.wire.client import RemotingClient
-from streaming.collector.wire.name_servers import NameServers
 
 SPREAD = 0.5  # of the interval, over which the groups of a round are begun
 FEW_GROUPS = 20  # need not be spread
@@ -61,25 +57,12 @@ class ClusterProbe:
         self.clock = client.clock
         self.brokers, self.groups, self.silent = BrokerDirectory(), GroupDirectory(policy), Silent(cluster)
         self.translation = ClusterTranslation(cluster, source, policy.confirms)
-        self.lags, self.offsets, self.routes = Lags(), OffsetSchedule(policy), RouteSchedule(policy)
-        self._cluster, self._policy, self._client, self._emit, self._record = cluster, policy, client, emit, record
-        self._name_servers = NameServers(client, tuple(namesrv), policy.timeout_ms / 1000)
-        self._transport = LiveTransport(cluster, client, self._name_servers, self.brokers, policy)
-        self._route_probe = RouteProbe(self._transport, self.translation.routes, self.routes, record)
-        self.directory = DirectoryProbe(
-            self._transport, self._name_servers, self.brokers, self.groups, self.translation, self.silent, record
-        )
-        self._clients = ClientSchedule(policy)
+        self._cluster, self._policy, self._client, addresses = cluster, policy, client, self.brokers.addresses
+        self._transport = transport = LiveTransport(cluster, client, namesrv, addresses, policy)
+        self.directory = DirectoryProbe(transport, self.brokers, self.groups, self.silent, self.translation, record)
+        self.shared = Shared(self.translation, policy, transport, addresses, emit, record, self.silent.note)
         self._probes: dict[str, GroupProbe] = {}
         self._learning: asyncio.Task[None] | None = None
-
-    def _probe_of(self, name: str) -> GroupProbe:
-        return GroupProbe(
-            self._cluster, self.translation.group(name), self._policy,
-            transport=self._transport, addresses=self.brokers.addresses, route_probe=self._route_probe,
-            clients=self._clients, offsets=self.offsets, lags=self.lags,
-            note=self.silent.note, emit=self._emit, record=self._record,
-        )  # fmt: skip
 
     async def round(self) -> RoundReport:
         """Ask everything that is due now, and emit it."""
@@ -91,8 +74,8 @@ class ClusterProbe:
         await asyncio.gather(*map(self._ask_backlog, self.groups.to_ask_for_backlog(self.clock.steady_ms())))
         names = self.groups.to_probe(self.clock.steady_ms())
         topics = {topic for probe in self._probes.values() for topic in probe.topics}
-        await asyncio.gather(self._route_probe.learn_due(topics), self._probe(names, started_ts, started))
-        self._client.keep_only({*self.brokers.addresses.values(), *self._name_servers.addresses})
+        await asyncio.gather(self.shared.routes.learn_due(topics), self._probe(names, started_ts, started))
+        self._client.keep_only({*self.brokers.addresses.values(), *self._transport.name_servers})
         return RoundReport(
             started_ts=started_ts,
             took_s=time.perf_counter() - started,
@@ -127,7 +110,7 @@ class ClusterProbe:
         has_lists = bool(lists) and all(listed(one) is not None for one in lists)
         has_members = any(one.ids for one in lists)
         if not has_members and self.groups.is_look_reported(self.clock.steady_ms()):
-            await self._probe_of(name).look(self.clock.now_ms(), brokers)
+            await GroupProbe(name, self.shared).look(self.clock.now_ms(), brokers)
         self.groups.looked_at(name, has_members, self.clock.steady_ms(), has_lists)
 
     async def _ask_backlog(self, name: str) -> None:
@@ -154,7 +137,7 @@ class ClusterProbe:
     async def _probe_group(self, name: str, started_ts: int) -> None:
         probe = self._probes.get(name)
         if probe is None:
-            probe = self._probes[name] = self._probe_of(name)
+            probe = self._probes[name] = GroupProbe(name, self.shared)
             self.directory.record_settings(name)
         try:
             await probe.round(started_ts, self.groups.brokers_of(name))
@@ -168,8 +151,7 @@ class ClusterProbe:
         """A group that has long been empty; should it come back, it is another to us."""
         del self._probes[name]
         self.directory.forget_group(name)
-        for schedule in (self._clients, self.offsets, self.lags):
-            schedule.forget_group(name)
+        self.shared.forget_group(name)
 
     # --- from one start to the next
 
@@ -179,7 +161,7 @@ class ClusterProbe:
         self.groups.start_without_memory(now if memory is None else memory.blind_ts)
         for name, remembered in () if memory is None else memory.groups.items():
             if self.groups.recall(name, remembered.empty_since or now, now):
-                self._probes[name] = self._probe_of(name)
+                self._probes[name] = GroupProbe(name, self.shared)
                 self._probes[name].recall(remembered)
 
     def memory(self) -> Memory:

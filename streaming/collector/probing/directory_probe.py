@@ -4,8 +4,7 @@ import asyncio
 import logging
 from typing import NamedTuple
 
-from streaming.collector.probing.broker_directory import BrokerDirectory, Silent
-from streaming.collector.probing.group_directory import GroupDirectory
+from streaming.collector.probing.directory import BrokerDirectory, GroupDirectory, Silent
 from streaming.collector.probing.live_transport import LiveTransport
 from streaming.collector.probing.transport import Record
 from streaming.collector.translation.cluster import ClusterTranslation
@@ -13,11 +12,8 @@ from streaming.collector.wire import bodies, requests
 from streaming.collector.wire.answers import SUCCESS, SubscriptionGroupAnswer
 from streaming.collector.wire.bodies import GroupSettings
 from streaming.collector.wire.client import Lane
-from streaming.collector.wire.name_servers import NameServers
 
 GROUPS_MS = 30_000  # groups and their settings
-
-
 log = logging.getLogger(__name__)
 
 
@@ -35,16 +31,14 @@ class DirectoryProbe:
     def __init__(
         self,
         transport: LiveTransport,
-        name_servers: NameServers,
         brokers: BrokerDirectory,
         groups: GroupDirectory,
-        translation: ClusterTranslation,
         silent: Silent,
+        translation: ClusterTranslation,
         record: Record,
     ) -> None:
-        self._transport, self._clock, self._name_servers = transport, transport.clock, name_servers
-        self._brokers, self._groups, self._translation = brokers, groups, translation
-        self._silent, self._record = silent, record
+        self._transport, self._clock, self._record = transport, transport.clock, record
+        self._brokers, self._groups, self._silent, self._translation = brokers, groups, silent, translation
         self._settings: dict[str, dict[str, GroupSettings]] = {}  # by broker and group
         self._popping: dict[str, frozenset[tuple[str, str]]] = {}
         self._recorded_settings: dict[str, CombinedSettings] = {}
@@ -83,7 +77,7 @@ class DirectoryProbe:
 
     async def _ask_who_is_where(self) -> tuple[dict[str, str] | None, str | None]:
         """The brokers that any name server knows: one may lack a broker that cannot reach it. If none tells, why."""
-        servers = self._name_servers
+        servers = self._transport.servers
         address, reply = await servers.ask(requests.cluster_info())
         addresses, failure = bodies.broker_addresses(reply)
         others = [other for other in servers.addresses if other != address] if address else []

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from schemas.identity import MessageQueue
 from streaming.collector.probing.client_schedule import FIRST_ASK_AFTER_JOIN_MS
-from streaming.collector.probing.disagreements import disagreements, said
-from streaming.collector.probing.last_answers import LastAnswers
+from streaming.collector.probing.last_answers import LastAnswers, disagreements, said
 from streaming.collector.probing.report_graces import ReportGraces
 from streaming.collector.translation.reports import flag
 from streaming.collector.translation.routes import KnownRoute

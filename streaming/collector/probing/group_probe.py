@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from schemas.identity import retry_topic
-from streaming.collector.probing.asked_through import AskedThrough, broker_of
+from streaming.collector.probing.asked_broker import AskedThrough, HeartbeatSchedule, broker_of
 from streaming.collector.probing.client_schedule import (
     NO_ANSWER,
     NO_BROKER,
@@ -16,9 +16,8 @@ from streaming.collector.probing.client_schedule import (
     NotAsked,
     reason_of,
 )
+from streaming.collector.probing.directory import KEEP_WATCHING_MS
 from streaming.collector.probing.follow_ups import FollowUps
-from streaming.collector.probing.group_directory import KEEP_WATCHING_MS
-from streaming.collector.probing.heartbeat_schedule import HeartbeatSchedule
 from streaming.collector.probing.lag import Lags
 from streaming.collector.probing.memory import Remembered
 from streaming.collector.probing.offset_schedule import OffsetSchedule
@@ -30,7 +29,7 @@ from streaming.collector.probing.transport import Emit, Record, Timed, Transport
 from streaming.collector.probing.unread_queues import REASON, UnreadQueues
 from streaming.collector.translation.broker_view import confirmed
 from streaming.collector.translation.broker_view import listed as listed_ids
-from streaming.collector.translation.group import GroupTranslation
+from streaming.collector.translation.cluster import ClusterTranslation
 from streaming.collector.translation.reports import is_about_client, start_ts
 from streaming.collector.translation.routes import KnownRoute
 from streaming.collector.wire.answers import (
@@ -53,45 +52,50 @@ Members = dict[str, tuple[str, ...]]  # of each broker that answers
 RoutesOfGroup = Mapping[str, KnownRoute]  # of each topic whose route is known
 
 
-class GroupProbe:
-    """A group as it is asked about, from round to round. ``has_members`` is as of the last round.
+class Shared:
+    """The schedules, the lags and the ways out that all groups of a cluster share.
 
-    ``addresses`` has the brokers' addresses as they are at the moment. ``clients``, ``offsets`` and ``lags`` belong to
-    all groups of the cluster. ``note`` gets a broker and why it does not give its lists, or None. ``emit`` gets events
-    in the order of their numbers, ``record`` every answer.
+    ``addresses`` has the brokers' addresses as they are at the moment. ``emit`` gets events in the order of their
+    numbers, ``record`` every answer. ``note`` gets a broker and why it does not give its lists, or None.
     """
 
     def __init__(
         self,
-        cluster: str,
-        translation: GroupTranslation,
+        translation: ClusterTranslation,
         policy: Policy,
-        *,
         transport: Transport,
         addresses: Mapping[str, str],
-        route_probe: RouteProbe,
-        clients: ClientSchedule,
-        offsets: OffsetSchedule,
-        lags: Lags,
-        note: Callable[[str, str | None], None],
         emit: Emit,
-        record: Record,
+        record: Record = lambda _: None,
+        note: Callable[[str, str | None], None] = lambda *_: None,
     ) -> None:
-        self.name = translation.group
+        self.cluster, self.policy, self.translation = translation.cluster, policy, translation
+        self.transport, self.addresses = transport, addresses
+        self.emit, self.record, self.note = emit, record, note
+        self.routes = RouteProbe(transport, translation.routes, policy, record)
+        self.clients, self.offsets, self.lags = ClientSchedule(policy), OffsetSchedule(policy), Lags()
+
+    def forget_group(self, name: str) -> None:
+        for schedule in (self.clients, self.offsets, self.lags):
+            schedule.forget_group(name)
+
+
+class GroupProbe:
+    """A group as it is asked about, from round to round. ``has_members`` is as of the last round."""
+
+    def __init__(self, name: str, shared: Shared) -> None:
+        self.name = name
         self.has_members = False
         self.is_paused = False  # no client is asked, since the group has queues that are new to it
         self._had_members = False
-        self._cluster, self._group, self._policy = cluster, translation, policy
-        self._transport, self._clock, self._addresses = transport, transport.clock, addresses
-        self._route_probe = route_probe
-        self._clients, self._offsets, self._lags = clients, offsets, lags
-        self._note, self._emit, self._record = note, emit, record
+        self._shared, self._policy, self._group = shared, shared.policy, shared.translation.group(name)
+        self._transport, self._clock = shared.transport, shared.transport.clock
         self._hosted_ts: dict[str, int] = {}
         self._members: Members = {}  # of the last round
         self._message_model: str | None = None
         self._unread = UnreadQueues()
         self._beyond_read = QueuesBeyondRead()
-        self._follow_ups = FollowUps(policy.timing)
+        self._follow_ups = FollowUps(shared.policy.timing)
         self._asked_through = AskedThrough()
         self._heartbeats = HeartbeatSchedule()
         self._asked: list[str] = []
@@ -150,7 +154,7 @@ class GroupProbe:
         await self._learn_new_topics(members)
         if more := self._brokers_to_ask(known_by) - brokers:
             members |= await self._ask_members(more)
-        routes = self._route_probe.known(self.topics)
+        routes = self._shared.routes.known(self.topics)
         self._compare(members, routes)
         offsets = self._transport.start(self._ask_offsets(members, routes))
         await self._transport.wait([offsets], SLOW_ANSWER_MS)  # offsets say whether clients may be asked
@@ -162,40 +166,41 @@ class GroupProbe:
         """Those that host a topic of the group, or did so lately; before any route is known, those that know it."""
         now = self._clock.steady_ms()
         hosting = {
-            broker for route in self._route_probe.known(self.topics).values() for broker in route.read_queue_nums()
+            broker for route in self._shared.routes.known(self.topics).values() for broker in route.read_queue_nums()
         }
-        hosting = {name for name in hosting if name in self._addresses or name in self._group.brokers}
+        hosting = {name for name in hosting if name in self._shared.addresses or name in self._group.brokers}
         self._hosted_ts |= dict.fromkeys(hosting, now)
         self._hosted_ts = {name: ts for name, ts in self._hosted_ts.items() if now - ts <= KEEP_WATCHING_MS}
         return set(self._hosted_ts) or set(known_by)
 
     def _keep_brokers(self, brokers: Collection[str]) -> None:
         self._group.forget(self._group.brokers.keys() - brokers)
-        self._lags.keep_brokers(self.name, brokers)
+        self._shared.lags.keep_brokers(self.name, brokers)
 
     def _begin(self, started_ts: int, brokers: Collection[str]) -> None:
         self._group.begin_round(started_ts)
         self._asked, self._not_asked = [], {}
         if self._is_new:
             self._is_new = False
-            known = {name: self._addresses.get(name, "") for name in sorted(brokers)}
+            known = {name: self._shared.addresses.get(name, "") for name in sorted(brokers)}
             topics = dict.fromkeys(self.topics)
-            self._record(Meta(ts=started_ts, cluster=self._cluster, group=self.name, brokers=known, topics=topics))
+            meta = Meta(ts=started_ts, cluster=self._shared.cluster, group=self.name, brokers=known, topics=topics)
+            self._shared.record(meta)
 
     def _end(self, is_look: bool = False) -> None:
         ts, asked, not_asked = self._clock.now_ms(), tuple(self._asked), self._not_asked
         self._follow_ups.round_ended(self._clock.steady_ms())
         events = self._group.end_round(ts, asked, not_asked, is_look)
-        self._record(
+        self._shared.record(
             RoundEnd(
-                ts=ts, cluster=self._cluster, group=self.name, asked=asked, not_asked=not_asked, look=is_look
+                ts=ts, cluster=self._shared.cluster, group=self.name, asked=asked, not_asked=not_asked, look=is_look
             )
         )  # fmt: skip
-        self._emit(events)
+        self._shared.emit(events)
 
     def _take(self, answer: GroupAnswer) -> None:
-        self._record(answer)
-        self._emit(self._group.take(answer))
+        self._shared.record(answer)
+        self._shared.emit(self._group.take(answer))
 
     # --- its members
 
@@ -209,7 +214,7 @@ class GroupProbe:
         listed, connections = await self._transport.members(broker, self.name)
         answer = confirmed(listed, connections)
         ids = listed_ids(answer)
-        self._note(broker, answer.failure if ids is None else None)
+        self._shared.note(broker, answer.failure if ids is None else None)
         self._take(answer)
         self._take_connections(connections)
         return ids
@@ -223,8 +228,8 @@ class GroupProbe:
     async def _learn_new_topics(self, members: Members) -> None:
         """Asks for the routes of topics that are new. Where it has no members, only its offsets name its topics."""
         if self._policy.backlogs and not any(members.values()):
-            await self._ask_offsets(members, self._route_probe.known(self.topics))
-        await self._route_probe.learn_unknown(self.topics)
+            await self._ask_offsets(members, self._shared.routes.known(self.topics))
+        await self._shared.routes.learn_unknown(self.topics)
 
     def _compare(self, members: Members, routes: RoutesOfGroup) -> None:
         """Compares members and routes with those of the round before."""
@@ -232,7 +237,7 @@ class GroupProbe:
         self._members, self.has_members = members, any(members.values())
         self._had_members |= self.has_members
         if had_members and members and not self.has_members:
-            self._offsets.ask_by(self.name, now + self._policy.interval_ms)
+            self._shared.offsets.ask_by(self.name, now + self._policy.interval_ms)
         numbers = ((topic, route.read_queue_nums()) for topic, route in routes.items())
         hosted = {(broker, topic): n for topic, those in numbers for broker, n in those.items() if broker in members}
         self._unread.hosted(hosted, now)
@@ -264,7 +269,7 @@ class GroupProbe:
             return
         is_worth_it = self._had_members or self._policy.backlogs > 0
         brokers = frozenset(members if is_worth_it else ())
-        due = self._offsets.choose(self.name, brokers, self._clock.steady_ms())
+        due = self._shared.offsets.choose(self.name, brokers, self._clock.steady_ms())
         is_empty = self._policy.backlogs > 0 and not any(members.values())
         await self._transport.all(self._ask_offsets_of(broker, is_empty, routes) for broker in due)
 
@@ -275,7 +280,7 @@ class GroupProbe:
             return
         named = answer.table or ()
         committed = {row.topic for row in named}
-        self._lags.answered(self.name, broker, (*named, *self._beyond_read.known(broker)))
+        self._shared.lags.answered(self.name, broker, (*named, *self._beyond_read.known(broker)))
         self._unread.stored(broker, committed)
         if is_empty:
             self._group.know((), committed)
@@ -288,7 +293,7 @@ class GroupProbe:
     async def _ask_stats(self, broker: str) -> ConsumeStatsAnswer:
         timed = await self._transport.consume_stats(broker, self.name)
         self._take(timed.answer)
-        self._offsets.answered(self.name, broker, timed.asked_ms, timed.answer.table)
+        self._shared.offsets.answered(self.name, broker, timed.asked_ms, timed.answer.table)
         return timed.answer
 
     async def _ask_beyond_read(self, broker: str, named: Collection[OffsetRow]) -> None:
@@ -299,7 +304,7 @@ class GroupProbe:
         answer = await self._transport.offsets_one_by_one(broker, self.name, due)
         rows = answer.table or ()
         self._beyond_read.answered(broker, rows)
-        self._lags.answered(self.name, broker, (*named, *self._beyond_read.known(broker)))
+        self._shared.lags.answered(self.name, broker, (*named, *self._beyond_read.known(broker)))
         if rows:
             self._take(answer)
 
@@ -309,12 +314,12 @@ class GroupProbe:
         """All at once. The round waits a moment for their answers; later answers give their events as they come."""
         now = self._clock.steady_ms()
         if members:
-            self._clients.know(self.name, (client_id for ids in members.values() for client_id in ids), now)
+            self._shared.clients.know(self.name, (client_id for ids in members.values() for client_id in ids), now)
         out_of_turn = self._follow_ups.due(now)
-        self._clients.rest(self.name, self._follow_ups.is_at_rest(now))
+        self._shared.clients.rest(self.name, self._follow_ups.is_at_rest(now))
         # Broadcasting clients keep their offsets at hand.
         self.is_paused = self._message_model != BROADCASTING and self._unread.are_there(now)
-        chosen = self._clients.choose(self.name, now, REASON if self.is_paused else "", out_of_turn)
+        chosen = self._shared.clients.choose(self.name, now, REASON if self.is_paused else "", out_of_turn)
         self._not_asked = dict(chosen.not_asked)
         asking = [self._transport.start(self._ask_client(client_id, members)) for client_id in chosen.ask]
         await self._transport.wait(asking, SLOW_ANSWER_MS)
@@ -322,7 +327,7 @@ class GroupProbe:
     async def _ask_client(self, client_id: str, members: Members) -> None:
         broker = self._asked_through.next(client_id, members)
         if broker is None:
-            self._clients.not_sent(client_id)
+            self._shared.clients.not_sent(client_id)
             self._not_asked[client_id] = NO_BROKER
             return
         self._asked.append(client_id)
@@ -341,11 +346,11 @@ class GroupProbe:
         """An answer of the client itself, or how the broker failed to fetch one: the latter says nothing of it."""
         answer, client_id, is_of_client = timed.answer, timed.answer.client_id, is_about_client(timed.answer)
         if answer.error == JUST_NOW:
-            self._clients.not_sent(client_id)
+            self._shared.clients.not_sent(client_id)
         else:
             trouble = NO_ANSWER if answer.code == CONSUME_MSG_TIMEOUT else ""
             trouble = trouble if is_of_client else answer.failure
-            self._clients.answered(self.name, client_id, timed.asked_ms, answer.dur_ms, trouble)
+            self._shared.clients.answered(self.name, client_id, timed.asked_ms, answer.dur_ms, trouble)
         if not is_of_client:
             self._asked = [one for one in self._asked if one != client_id]
             self._not_asked[client_id] = f"{answer.broker}: {answer.failure}"

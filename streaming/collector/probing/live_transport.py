@@ -3,10 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from typing import Any, TypeVar
 
-from streaming.collector.probing.broker_directory import BrokerDirectory
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.transport import Timed
 from streaming.collector.wire import bodies, requests
@@ -21,8 +20,7 @@ from streaming.collector.wire.answers import (
     RunningInfoAnswer,
 )
 from streaming.collector.wire.bodies import Asked
-from streaming.collector.wire.client import Lane, RemotingClient, Reply
-from streaming.collector.wire.name_servers import NameServers
+from streaming.collector.wire.client import Lane, NameServers, RemotingClient, Reply
 from streaming.collector.wire.requests import Request
 
 RUNNING_INFO_TIMEOUT_MS = 12_000  # a broker gives its client 10 s, then answers 207
@@ -57,18 +55,15 @@ class LastHeartbeats:
 
 
 class LiveTransport:
-    """The ``Transport`` of one live cluster. ``brokers`` has the address of each broker."""
+    """The ``Transport`` of one live cluster. ``addresses`` of the brokers are as they are at the moment."""
 
     def __init__(
-        self, cluster: str, client: RemotingClient, name_servers: NameServers, brokers: BrokerDirectory, policy: Policy
+        self, cluster: str, client: RemotingClient, namesrv: Iterable[str], addresses: Mapping[str, str], policy: Policy
     ) -> None:
         self.clock = client.clock
-        self.name_servers = name_servers.addresses
-        self._cluster = cluster
-        self._client = client
-        self._ask_name_servers = name_servers
-        self._brokers = brokers
-        self._policy = policy
+        self.servers = NameServers(client, tuple(namesrv), policy.timeout_ms / 1000)
+        self.name_servers = self.servers.addresses
+        self._cluster, self._client, self._addresses, self._policy = cluster, client, addresses, policy
         self._last_heartbeats = LastHeartbeats(
             lambda broker: self.ask(broker, requests.producers(), Lane.TABLES), self.clock.steady_ms
         )
@@ -76,7 +71,7 @@ class LiveTransport:
 
     async def ask(self, broker: str, request: Request, lane: Lane = Lane.LISTS, timeout_ms: int = 0) -> Reply:
         """Ask a broker by its name, at its current address."""
-        address = self._brokers.addresses.get(broker)
+        address = self._addresses.get(broker)
         if address is None:
             return Reply(self.clock.now_ms(), 0, None, NO_ADDRESS, self.clock.steady_ms())
         policy = self._policy
@@ -131,11 +126,11 @@ class LiveTransport:
     # --- what is asked of name servers
 
     async def topic_route(self, topic: str) -> tuple[str | None, RouteAnswer]:
-        address, reply = await self._ask_name_servers.ask(requests.topic_route(topic))
+        address, reply = await self.servers.ask(requests.topic_route(topic))
         return address, bodies.topic_route(reply, self._cluster, topic, address)
 
     async def topic_routes(self, topic: str, name_servers: Collection[str]) -> list[RouteAnswer]:
-        replies = await self._ask_name_servers.ask_besides(requests.topic_route(topic), name_servers)
+        replies = await self.servers.ask_besides(requests.topic_route(topic), name_servers)
         return [bodies.topic_route(reply, self._cluster, topic, address) for address, reply in replies.items()]
 
     # --- how to wait

@@ -42,11 +42,9 @@ class RouteSchedule:
 class RouteProbe:
     """Belongs to one cluster. ``record`` gets every answer."""
 
-    def __init__(self, transport: Transport, routes: Routes, schedule: RouteSchedule, record: Record) -> None:
-        self._transport = transport
-        self._routes = routes
-        self._schedule = schedule
-        self._record = record
+    def __init__(self, transport: Transport, routes: Routes, policy: Policy, record: Record) -> None:
+        self.schedule = RouteSchedule(policy)
+        self._transport, self._routes, self._record = transport, routes, record
         self._turns: dict[str, int] = {}
         self._learning: dict[str, Awaitable[None]] = {}
 
@@ -57,7 +55,7 @@ class RouteProbe:
 
     async def learn_due(self, topics: set[str]) -> None:
         """Ask for those of all topics in use that are due; what is known of other topics is forgotten."""
-        due = self._schedule.choose(topics, self._transport.clock.steady_ms())
+        due = self.schedule.choose(topics, self._transport.clock.steady_ms())
         for topic in self._turns.keys() - topics:
             del self._turns[topic]
         self._routes.keep_only(topics)
@@ -65,7 +63,7 @@ class RouteProbe:
 
     async def learn_unknown(self, topics: Iterable[str]) -> None:
         """Ask for those that were never asked for."""
-        await self._learn_all([topic for topic in topics if not self._schedule.is_known(topic)])
+        await self._learn_all([topic for topic in topics if not self.schedule.is_known(topic)])
 
     async def _learn_all(self, topics: list[str]) -> None:
         """Each is asked for once, however many groups want it at the same time."""
@@ -91,4 +89,4 @@ class RouteProbe:
         for answer in answers:  # all at once: half of them would look like name servers that differ
             self._routes.take(answer)
             self._record(answer)
-        self._schedule.answered(topic, self._transport.clock.steady_ms(), first.code is not None)
+        self.schedule.answered(topic, self._transport.clock.steady_ms(), first.code is not None)

@@ -26,8 +26,7 @@ from schemas.events import (
 from schemas.identity import retry_topic
 from streaming.collector.translation import reports
 from streaming.collector.translation.broker_view import BrokerView, Profile, listed
-from streaming.collector.translation.marker_settings import MarkerSettings
-from streaming.collector.translation.repetition import SentReports
+from streaming.collector.translation.repetition import MarkerSettings, SentReports
 from streaming.collector.translation.round_parts import in_parts
 from streaming.collector.translation.round_times import RoundTimes
 from streaming.collector.translation.routes import KnownRoute, Routes, SentRoutes

@@ -5,7 +5,7 @@ the answer, in epoch milliseconds. ``code`` None: there was no answer, and ``err
 Names in JSON are RocketMQ's; a field that is null counts as absent.
 """
 
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import Struct, field
 
@@ -228,14 +228,4 @@ GroupAnswer = (
     | ConsumeStatsAnswer
     | SubscriptionGroupAnswer
 )
-LINES: tuple[type[Line], ...] = (
-    ConsumerListAnswer,
-    ConnectionsAnswer,
-    HeartbeatsAnswer,
-    RouteAnswer,
-    RunningInfoAnswer,
-    ConsumeStatsAnswer,
-    SubscriptionGroupAnswer,
-    Meta,
-    RoundEnd,
-)
+LINES: tuple[type[Line], ...] = (*get_args(GroupAnswer), RouteAnswer, Meta, RoundEnd)

@@ -40,12 +40,7 @@ class Asked(NamedTuple):
     group: str
 
     def common(self, reply: Reply, error: str | None) -> dict[str, Any]:
-        return {
-            "cluster": self.cluster,
-            "broker": self.broker,
-            "group": self.group,
-            **_outcome(reply, error),
-        }
+        return {**self._asdict(), **_outcome(reply, error)}
 
 
 class GroupSettings(Struct, frozen=True, rename="camel"):
@@ -184,9 +179,7 @@ def _read(reply: Reply, read: Callable[[bytes], T]) -> tuple[T | None, str | Non
         return None, None
     try:
         return read(reply.frame.body), None
-    except FastJsonError as error:
-        return None, f"unreadable answer: {error}"
-    except msgspec.ValidationError as error:
+    except (FastJsonError, msgspec.ValidationError) as error:
         return None, f"unreadable answer: {error}"
 
 

@@ -1,19 +1,21 @@
-"""All connections to a cluster. To ask never raises: that there was no answer is an answer too."""
+"""All connections to a cluster, and its name servers, which are asked in turn.
+
+To ask never raises: that there was no answer is an answer too.
+"""
 
 import asyncio
 import ssl
 import time
-from collections.abc import Sequence
-from enum import Enum
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from enum import Enum, auto
+from functools import partial
 from typing import NamedTuple
 
 from streaming.collector.wire.acl import Credentials
-from streaming.collector.wire.answers import SUCCESS, refusal
-from streaming.collector.wire.breaker import Breaker
+from streaming.collector.wire.answers import REQUEST_CODE_NOT_SUPPORTED, SUCCESS, refusal
 from streaming.collector.wire.clock import Clock
-from streaming.collector.wire.connection import Connection, NotAllowed, TimedOut, Unreachable, connect
+from streaming.collector.wire.connection import Budget, Connection, NotAllowed, TimedOut, Unreachable, connect
 from streaming.collector.wire.frames import Frame
-from streaming.collector.wire.read_budget import Budget
 from streaming.collector.wire.request_counts import Outcome, RequestCounts
 from streaming.collector.wire.requests import Request
 from streaming.networks import Network
@@ -62,6 +64,43 @@ class Reply(NamedTuple):
         return Outcome.ANSWERED if self.refusal is None else Outcome.REFUSED
 
 
+class _State(Enum):
+    ANSWERS = auto()
+    SILENT = auto()  # it did not answer in this round
+    MAY_TRY = auto()  # it did not answer in the last round: one request may show that it does again
+    TRYING = auto()  # that request is on its way
+
+
+class Breaker:
+    """Whether one lane to a silent address may be used: for one request a round, until it answers again."""
+
+    def __init__(self) -> None:
+        self._state = _State.ANSWERS
+
+    @property
+    def is_open(self) -> bool:
+        """Returns whether nothing may be sent now."""
+        return self._state in (_State.SILENT, _State.TRYING)
+
+    @property
+    def is_silent(self) -> bool:
+        return self._state is _State.SILENT
+
+    def begin_round(self) -> None:
+        if self.is_open:
+            self._state = _State.MAY_TRY
+
+    def sent(self) -> None:
+        if self._state is _State.MAY_TRY:
+            self._state = _State.TRYING
+
+    def answered(self) -> None:
+        self._state = _State.ANSWERS
+
+    def failed(self) -> None:
+        self._state = _State.SILENT
+
+
 class RemotingClient:
     """``timeout_s`` holds for connecting; each request brings its own. ``asked`` counts the requests, ``counts`` what
     came of them. ``allowed``: networks to which connections are made; none: to all.
@@ -78,19 +117,14 @@ class RemotingClient:
         self.asked = 0
         self.counts = RequestCounts()
         self.clock = clock or Clock()
-        self._timeout_s = timeout_s
-        self._tls = tls
         self._credentials = credentials
-        self._allowed = allowed
-        self._budget = Budget()
+        self._connect = partial(connect, tls=tls, timeout_s=timeout_s, budget=Budget(), allowed=allowed)
         self._endpoints: dict[tuple[str, Lane], _Endpoint] = {}
 
     async def ask(self, address: str, request: Request, timeout_s: float, lane: Lane = Lane.LISTS) -> Reply:
         endpoint = self._endpoints.get((address, lane))
         if endpoint is None:
-            endpoint = self._endpoints[address, lane] = _Endpoint(
-                address, lane, self._tls, self._timeout_s, self._budget, self.clock, self._allowed
-            )
+            endpoint = self._endpoints[address, lane] = _Endpoint(address, lane, self.clock, self._connect)
         if self._credentials is not None:
             request = request._replace(fields=self._credentials.signed(request.fields))
         self.asked += 1
@@ -101,7 +135,7 @@ class RemotingClient:
     def begin_round(self) -> None:
         """An address that did not answer in the last round gets one request, to see if it answers again."""
         for endpoint in self._endpoints.values():
-            endpoint.begin_round()
+            endpoint.breaker.begin_round()
 
     def keep_only(self, addresses: set[str]) -> None:
         """Close the connections to all other addresses."""
@@ -114,36 +148,23 @@ class RemotingClient:
 
 
 class _Endpoint:
-    """One lane to one address."""
+    """One lane to one address. ``connect`` makes a connection to a host and port."""
 
     def __init__(
-        self,
-        address: str,
-        lane: Lane,
-        tls: ssl.SSLContext | None,
-        connect_timeout_s: float,
-        budget: Budget,
-        clock: Clock,
-        allowed: Sequence[Network],
+        self, address: str, lane: Lane, clock: Clock, connect: Callable[[str, int], Awaitable[Connection]]
     ) -> None:
-        self._allowed = allowed
-        self._clock = clock
-        self._host, _, port = address.rpartition(":")
-        self._host = self._host.strip("[]")
-        self._port = int(port) if port.isdecimal() else 0
-        self._tls = tls
-        self._connect_timeout_s = connect_timeout_s
-        self._budget = budget
-        self._room = asyncio.Semaphore(lane.value)
-        self._connecting = asyncio.Lock()
+        host, _, port = address.rpartition(":")
+        self._host, self._port = host.strip("[]"), int(port) if port.isdecimal() else 0
+        self._clock, self._connect = clock, connect
+        self._room, self._connecting = asyncio.Semaphore(lane.value), asyncio.Lock()
         self._connection: Connection | None = None
-        self._breaker = Breaker()
+        self.breaker = Breaker()
 
     async def ask(self, request: Request, timeout_s: float) -> Reply:
         async with self._room:
-            if self._breaker.is_open:
+            if self.breaker.is_open:
                 return Reply(self._clock.now_ms(), 0, None, JUST_NOW, self._clock.steady_ms(), Outcome.NOT_SENT)
-            self._breaker.sent()
+            self.breaker.sent()
             ts, steady_ms, started = self._clock.now_ms(), self._clock.steady_ms(), time.perf_counter()
             try:
                 connection = await self._connected()
@@ -152,13 +173,10 @@ class _Endpoint:
             except NotAllowed as error:
                 return Reply(ts, 0, None, str(error), steady_ms, Outcome.NOT_ALLOWED)
             except Unreachable as error:
-                self._breaker.failed()
+                self.breaker.failed()
                 return Reply(ts, _ms_since(started), None, str(error), steady_ms, _missed(error))
-            self._breaker.answered()
+            self.breaker.answered()
             return Reply(ts, _ms_since(started), frame, None, steady_ms)
-
-    def begin_round(self) -> None:
-        self._breaker.begin_round()
 
     def close(self) -> None:
         if self._connection is not None:
@@ -166,12 +184,10 @@ class _Endpoint:
 
     async def _connected(self) -> Connection:
         async with self._connecting:
-            if self._breaker.is_silent:  # while this one waited to connect
+            if self.breaker.is_silent:  # while this one waited to connect
                 raise Unreachable(JUST_NOW)
             if self._connection is None or not self._connection.is_open:
-                self._connection = await connect(
-                    self._host, self._port, self._tls, self._connect_timeout_s, self._budget, self._allowed
-                )
+                self._connection = await self._connect(self._host, self._port)
             return self._connection
 
 
@@ -183,3 +199,37 @@ def _missed(error: Unreachable) -> Outcome:
 
 def _ms_since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
+
+
+PATIENCE_S = 1  # with those that are asked besides the first that answers
+# Brokers and proxies do not know requests to name servers (``NettyRemotingAbstract.processRequestCommand``).
+NO_NAME_SERVER = "this is no name server, but perhaps a broker or proxy; name servers listen on port 9876 as a rule"
+
+
+class NameServers:
+    def __init__(self, client: RemotingClient, addresses: Sequence[str], timeout_s: float) -> None:
+        self.addresses = tuple(addresses)
+        self._client = client
+        self._timeout_s = timeout_s
+        self._preferred = 0
+
+    async def ask(self, request: Request) -> tuple[str | None, Reply]:
+        """The first answer and whose it is; if nobody gives one, the last failure, with every name server's reason."""
+        failures = []
+        first = self._preferred
+        for step in range(len(self.addresses)):
+            number = (first + step) % len(self.addresses)
+            reply = await self._client.ask(self.addresses[number], request, self._timeout_s)
+            if reply.frame is not None and reply.frame.code != REQUEST_CODE_NOT_SUPPORTED:
+                self._preferred = number
+                return self.addresses[number], reply
+            why = reply.error if reply.frame is None else f"{reply.refusal}; {NO_NAME_SERVER}"
+            failures.append(f"{self.addresses[number]}: {why}")
+        return None, reply._replace(frame=None, error="; ".join(failures))
+
+    async def ask_besides(self, request: Request, addresses: Iterable[str]) -> dict[str, Reply]:
+        """Returns what these answer within a second, failures too: nobody waits longer for one that hangs."""
+        asked = {a: asyncio.ensure_future(self._client.ask(a, request, self._timeout_s)) for a in addresses}
+        if asked:
+            await asyncio.wait(asked.values(), timeout=PATIENCE_S)
+        return {address: task.result() for address, task in asked.items() if task.done()}

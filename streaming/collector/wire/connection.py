@@ -4,16 +4,15 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from streaming.collector.wire.exchange import Exchange
-from streaming.collector.wire.frames import Frame, FrameError
-from streaming.collector.wire.read_budget import Budget
+from streaming.collector.wire.frames import Frame, FrameError, FrameReader, encode_request
 from streaming.collector.wire.requests import Request
 from streaming.errors import CollectorError
 from streaming.networks import Network, is_in
 
 ADDRESSES_AT_MOST = 5
+MOST_BYTES = 128 * 1024 * 1024  # of answers that are not whole, on all connections together
 
 
 class Unreachable(CollectorError):
@@ -28,41 +27,97 @@ class NotAllowed(Unreachable):
     """The address is outside of the networks in which connections may be made. Nothing was sent."""
 
 
+class Budget:
+    """Bounds the memory that unfinished answers take on all connections together. ``used``: their bytes.
+
+    Each answer is bounded by its request, but many brokers may send large ones at once. Over the budget, one connection
+    goes on reading and the others wait until it is done. So memory is bounded, and some answer always comes to its end.
+    TCP makes the other side wait while a connection reads nothing.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self.used = 0
+        self._most_bytes = most_bytes
+        self._held: dict[Connection, int] = {}
+        self._paused: list[Connection] = []
+        self._going_on: Connection | None = None
+
+    def note(self, reader: "Connection", held: int) -> None:
+        """``held``: what the reader holds now; 0 once its answer is whole, or the connection is closed."""
+        self.used += held - self._held.pop(reader, 0)
+        if held:
+            self._held[reader] = held
+        elif reader in self._paused:
+            self._paused.remove(reader)
+        if self._going_on is reader and not held:
+            self._going_on = None
+        if self.used <= self._most_bytes:
+            self._resume_all()
+        elif self._going_on is None:
+            self._let_one_go_on(reader if held else None)
+        elif reader is not self._going_on and held and reader not in self._paused:
+            self._paused.append(reader)
+            reader.pause()
+
+    def _resume_all(self) -> None:
+        paused, self._paused, self._going_on = self._paused, [], None
+        for reader in paused:
+            reader.resume()
+
+    def _let_one_go_on(self, reader: "Connection | None") -> None:
+        """The one given, else the one that waits longest."""
+        chosen = reader or next(iter(self._paused), None)
+        if chosen is None:
+            return
+        self._going_on = chosen
+        if chosen in self._paused:
+            self._paused.remove(chosen)
+            chosen.resume()
+
+
+class _Awaited(NamedTuple):
+    """An answer that is waited for; ``most_bytes``: of its body."""
+
+    answer: "asyncio.Future[Frame]"
+    most_bytes: int
+
+
 class Connection(asyncio.Protocol):
     """A broken connection stays broken: a request then raises Unreachable, and the caller opens a new one."""
 
     def __init__(self, budget: Budget) -> None:
         self.is_open = False
         self._budget = budget
-        self._exchange = Exchange()
+        self._reader = FrameReader()
         self._transport: Any = None
-        self._waiting: dict[int, asyncio.Future[Frame]] = {}
+        self._last_opaque = 0
+        self._waiting: dict[int, _Awaited] = {}
         self._outgoing: list[bytes] = []
 
     async def ask(self, request: Request, timeout_s: float) -> Frame:
         """The answer. After a time-out the connection is dropped: what else waits on it will not come either."""
         if not self.is_open:
             raise Unreachable("connection closed")
-        opaque, data = self._exchange.begin(request)
-        loop = asyncio.get_running_loop()
-        answer = self._waiting[opaque] = loop.create_future()
-        timer = loop.call_later(timeout_s, self._time_out, opaque, timeout_s)
+        self._last_opaque += 1
+        opaque, loop = self._last_opaque, asyncio.get_running_loop()
+        answer: asyncio.Future[Frame] = loop.create_future()
+        self._waiting[opaque] = _Awaited(answer, request.most_bytes)
+        timer = loop.call_later(timeout_s, self._time_out, answer, timeout_s)
         try:
-            self._write(data)
+            self._write(encode_request(request.code, opaque, request.fields))
             return await answer
         finally:
             timer.cancel()
             self._waiting.pop(opaque, None)
-            self._exchange.end(opaque)
 
     def close(self, reason: str = "connection closed") -> None:
         """Drop the connection at once, with every request that waits on it."""
         self.is_open = False
         if self._transport is not None:
             self._transport.abort()
-        for answer in self._waiting.values():
-            if not answer.done():
-                answer.set_exception(Unreachable(reason))
+        for waiting in self._waiting.values():
+            if not waiting.answer.done():
+                waiting.answer.set_exception(Unreachable(reason))
         self._waiting.clear()
         self._budget.note(self, 0)
 
@@ -85,9 +140,8 @@ class Connection(asyncio.Protocol):
         if self.is_open:
             self._transport.write(b"".join(requests))
 
-    def _time_out(self, opaque: int, timeout_s: float) -> None:
-        answer = self._waiting.pop(opaque, None)
-        if answer is not None and not answer.done():
+    def _time_out(self, answer: "asyncio.Future[Frame]", timeout_s: float) -> None:
+        if not answer.done():
             answer.set_exception(TimedOut(f"no answer within {timeout_s:g} s"))
         self.close("dropped, since another request on the connection timed out")
 
@@ -100,16 +154,17 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         try:
-            for frame in self._exchange.receive(data):
+            for frame in self._reader.feed(data, max((one.most_bytes for one in self._waiting.values()), default=0)):
                 self._take(frame)
-            self._budget.note(self, self._exchange.held)
+            self._budget.note(self, self._reader.held)
         except FrameError as error:
             self.close(f"not RocketMQ's protocol: {error}")
 
     def _take(self, frame: Frame) -> None:
-        answer = self._waiting.get(frame.opaque)
-        if answer is not None and not answer.done():
-            answer.set_result(frame)
+        """A late answer, and a request that the broker itself sends, are dropped."""
+        waiting = self._waiting.get(frame.opaque)
+        if frame.is_response and waiting is not None and not waiting.answer.done():
+            waiting.answer.set_result(frame)
 
 
 async def connect(
@@ -131,12 +186,11 @@ async def connect(
         return connection
 
     try:
-        connection = await asyncio.wait_for(opened(), timeout_s)
+        return await asyncio.wait_for(opened(), timeout_s)
     except (TimeoutError, asyncio.TimeoutError):  # two classes on Python 3.10
         raise TimedOut(f"no connection within {timeout_s:g} s") from None
     except (OSError, ValueError) as error:
         raise Unreachable(f"no connection: {_why(error)}") from None
-    return connection
 
 
 async def _allowed_address(host: str, port: int, allowed: Sequence[Network]) -> str:
