@@ -12,8 +12,7 @@ from streaming.spark.facts import FactsTable
 from streaming.spark.health import Health
 from streaming.spark.job import Plan
 from streaming.spark.job_counts import JobCounts
-from streaming.spark.operator import STATE_SCHEMA, shard_operator
-from streaming.spark.operator_output import OUTPUT_SCHEMA
+from streaming.spark.operator import OUTPUT_SCHEMA, STATE_SCHEMA, shard_operator
 from streaming.spark.sources import name_of, read_source
 from streaming.wall_clock import now_ms
 

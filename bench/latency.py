@@ -10,8 +10,7 @@ from bench.feeder import Feeder
 from bench.results import Results
 from bench.tables import seconds_to_commit
 from bench.throughput import CatchUp
-from streaming.projections.settings import projection_settings
-from streaming.projections.supervisor import keep_running
+from streaming.projections.process import keep_running, projection_settings
 from streaming.simulation.load.fleet_spec import FleetSpec
 from streaming.simulation.load.segment import ROUND_MS
 from streaming.wall_clock import now_ms

@@ -27,7 +27,7 @@ from streaming.loopback.ports import free_port
 from streaming.projections.projector import run_projections
 from streaming.replay.core_engine import core_facts
 from streaming.replay.input_file import open_input
-from streaming.tables.replayed_mark import mark_replayed
+from streaming.tables.storage import mark_replayed
 from tests.tables.written import commit
 
 GROUPS, QUICK_GROUPS = 10_000, 1_000

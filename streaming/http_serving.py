@@ -1,9 +1,13 @@
-"""An HTTP server over a socket that was opened before; it runs until its process stops it."""
+"""An HTTP server over a socket that was opened before; it runs until its process stops it.
+
+No secret is in its answers. Log lines that others can cause at will come once a minute, with a count.
+"""
 
 import asyncio
 import errno
 import logging
 import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -11,12 +15,12 @@ from threading import Event, Thread
 from typing import Any, cast
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from streaming.errors import AwayError, MonitorError, SetupError
-from streaming.masked_answers import masked_app
-from streaming.repeated_lines import OnceAMinute
+from streaming.secret_mask import masked
 
 ENDING_S = 3
 KEEP_ALIVE_S = 30
@@ -26,8 +30,35 @@ UNREAD_PATIENCE_S = 120.0  # with one that reads nothing of its answer: kernels 
 LOOK_EVERY_S = 5.0
 AGAIN_AFTER_S = 30.0
 REQUESTS_LOG = logging.getLogger("uvicorn.error")  # uvicorn's message for bytes that are no request
-_once_a_minute = OnceAMinute()
+EVERY_S = 60.0  # a line of each kind
+MOST_KINDS = 100
+_TEXTS = ("text/html", "text/plain", "text/event-stream", "application/json")
 log = logging.getLogger(__name__)
+
+
+class OnceAMinute(logging.Filter):
+    """A filter for a logger. Lines are of one kind if their text is the same before values are filled in."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._shown: dict[str, tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind, now = str(record.msg), self._clock()
+        at, left_out = self._shown.get(kind, (now - EVERY_S, 0))
+        if now - at < EVERY_S:
+            self._shown[kind] = (at, left_out + 1)
+            return False
+        if len(self._shown) >= MOST_KINDS:
+            self._shown.clear()
+        self._shown[kind] = (now, 0)
+        if left_out:
+            record.msg = f"{kind.rstrip()} ({left_out} more like this since the last such line)"
+        return True
+
+
+_once_a_minute = OnceAMinute()
 
 
 def listening_socket(host: str, port: int, key: str) -> socket.socket:
@@ -173,3 +204,40 @@ class _Server(uvicorn.Server):
 def _end(server: uvicorn.Server, stop: Event) -> None:
     stop.wait()
     server.should_exit = True
+
+
+def masked_app(app: ASGIApp) -> ASGIApp:
+    """The application, with secrets masked in its answers. Each piece of a stream is masked by itself."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        begun: Message = {}
+
+        async def masking(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = message
+                return
+            if message["type"] == "http.response.body":
+                message = _masked_body(begun, message)
+            if begun:
+                await send(begun)
+                begun = {}
+            await send(message)
+
+        await app(scope, receive, masking)
+
+    return answer
+
+
+def _masked_body(begun: Message, message: Message) -> Message:
+    """The masked body. ``begun``: the message before the body, with its length; empty once that was sent."""
+    body = bytes(message.get("body", b""))
+    if begun and not MutableHeaders(raw=begun["headers"]).get("content-type", "").startswith(_TEXTS):
+        return message
+    shown = masked(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    if shown == body:
+        return message
+    headers = MutableHeaders(raw=begun.get("headers", []))
+    if "content-length" in headers:
+        headers["content-length"] = str(len(shown))
+    return {**message, "body": shown}

@@ -21,7 +21,7 @@ from streaming.demo.schedule import CLUSTER
 from streaming.demo.terminal import Terminal
 from streaming.loopback.kafka import LoopbackKafka, kafka_jars
 from streaming.loopback.ports import free_port
-from streaming.metrics.server import start_serving
+from streaming.metrics.endpoints import start_serving
 from streaming.replay.output_folder import fresh_folder
 from streaming.replay.spark_engine import SHORT_LIVED
 from streaming.spark.job_counts import JobCounts

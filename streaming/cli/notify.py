@@ -9,8 +9,8 @@ from threading import Event
 from streaming.cli.configuration import add_metrics_option, configured_with_alerts, metrics_option
 from streaming.cli.exit_status import DONE, NOT_RIGHT
 from streaming.config import NOTIFIER, TABLES
+from streaming.metrics.endpoints import start_serving
 from streaming.metrics.exposition import Exposed
-from streaming.metrics.server import start_serving
 from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.from_config import notifier_settings
 from streaming.notifier.send_test_page import test_destinations

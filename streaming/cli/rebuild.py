@@ -11,7 +11,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print one line a table, then return 0. Raises InUseError while another process writes to the tables."""
     config = configured(arguments)
     from streaming.lease import local_leases, remote_leases
-    from streaming.projections.rebuild import rebuild
+    from streaming.projections.projector import rebuild
     from streaming.tables.storage import TextFiles
 
     progress = Progress()

@@ -67,7 +67,7 @@ def _pages_and_metrics(
     """
     if not config.web.in_run and not config.metrics.listen:
         return lambda: None
-    from streaming.metrics.server import start_serving
+    from streaming.metrics.endpoints import start_serving
     from streaming.web.from_config import web_settings
     from streaming.web.live.watch import POLL_S, Watch
     from streaming.web.server import keep_serving

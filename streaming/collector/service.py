@@ -31,8 +31,8 @@ from streaming.collector.probing.transport import Emit, Record
 from streaming.collector.signals import Signals, run_once
 from streaming.collector.wire.client import RemotingClient
 from streaming.config import Config
+from streaming.metrics.endpoints import start_serving
 from streaming.metrics.exposition import Exposed
-from streaming.metrics.server import start_serving
 from streaming.networks import networks
 from streaming.wall_clock import now_ms
 

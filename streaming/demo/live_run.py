@@ -28,15 +28,15 @@ from streaming.demo.publisher import Publisher
 from streaming.demo.scenarios import Scenario
 from streaming.demo.schedule import CLUSTER, Scheduled, schedule
 from streaming.demo.terminal import Terminal
+from streaming.metrics.endpoints import start_serving
 from streaming.metrics.exposition import Exposed
-from streaming.metrics.server import start_serving
 from streaming.projections.projector import run_projections
 from streaming.simulation.load.group_template import GroupTemplate
 from streaming.simulation.load.segment import ROUND_MS
 from streaming.spark.job_counts import JobCounts
 from streaming.spark.service import serve
 from streaming.tables.facts_reader import FactsReader
-from streaming.tables.replayed_mark import mark_replayed
+from streaming.tables.storage import mark_replayed
 from streaming.wall_clock import now_ms
 
 TOPIC = Source().topic

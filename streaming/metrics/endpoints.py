@@ -1,7 +1,9 @@
-"""The answers of ``/metrics``, ``/healthz`` and ``/readyz``, and an application with only these."""
+"""The answers of ``/metrics``, ``/healthz`` and ``/readyz``, and a server of only these, in its own thread."""
 
 import logging
 from collections.abc import Callable
+from functools import partial
+from threading import Event, Thread
 from typing import NamedTuple
 
 from starlette.datastructures import Headers
@@ -9,8 +11,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streaming.config.values import is_loopback
-from streaming.http_serving import host_name
-from streaming.metrics.exposition import CONTENT_TYPE, Exposition
+from streaming.http_serving import base_address, begin_again_until, host_name, listening_socket, serve_until
+from streaming.metrics.exposition import CONTENT_TYPE, Exposed, Exposition
 
 log = logging.getLogger(__name__)
 
@@ -18,6 +20,7 @@ HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 METHODS = ("GET", "HEAD")
 MOST_TROUBLES = 50
 LONGEST_TROUBLE = 500
+MOST_CONNECTIONS = 50
 
 
 class Answer(NamedTuple):
@@ -79,3 +82,21 @@ def response(path: str, exposition: Exposition) -> Response:
         log.exception("%s could not be made", path)
         return PlainTextResponse("evenkeel could not make this. Its log says why.\n", 500, HEADERS)
     return Response(body, status, {**HEADERS, "Content-Type": content_type})
+
+
+def start_serving(address: tuple[str, int] | None, exposed: Exposed, stop: Event) -> None:
+    """Start the server, whose errors never end the process. ``address`` None: nothing is served."""
+    if address is not None:
+        Thread(target=keep_serving, args=(address, exposed, stop), name="metrics", daemon=True).start()
+
+
+def keep_serving(address: tuple[str, int], exposed: Exposed, stop: Event) -> None:
+    """Serve until ``stop``. If the address cannot be listened on, this is logged once and tried again."""
+    begin_again_until(stop, "the metrics are not served", partial(_serve, address, Exposition(exposed), stop))
+
+
+def _serve(address: tuple[str, int], exposition: Exposition, stop: Event) -> None:
+    host, port = address
+    listening = listening_socket(host, port, "metrics.listen")
+    log.info("metrics at %s/metrics", base_address("http", host, listening))
+    serve_until(stop, endpoints_app(exposition, host), listening, MOST_CONNECTIONS)

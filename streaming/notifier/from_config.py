@@ -20,8 +20,7 @@ from streaming.sinks.log import LogSink
 from streaming.sinks.masked_sink import MaskedSink
 from streaming.sinks.pagerduty import PagerDutySink
 from streaming.sinks.webhook import WebhookSink
-from streaming.tables.replayed_mark import replayed_by
-from streaming.tables.storage import local_path
+from streaming.tables.storage import local_path, replayed_by
 
 
 def notifier_settings(

@@ -1,29 +1,35 @@
-"""The maintenance of the tables that deltalake writes: all but ``facts``. It may run beside the projections."""
+"""The maintenance of the tables that deltalake writes: all but ``facts``. It may run beside the projections.
+
+A table's log is shortened to hours: deltalake itself keeps it for days, by the table's property.
+"""
 
 import logging
+import re
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from itertools import count
 from threading import Event
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
+from pyarrow.fs import FileSelector, FileSystem
 
 from schemas.table_definition import Table
 from schemas.tables import CURRENT, FACTS, TABLES
 from streaming.projections.locks import maintaining_alone
-from streaming.projections.log_files import shorten_log
 from streaming.projections.progress import read_progress
-from streaming.projections.superseded import drop_superseded
-from streaming.projections.table import all_rows, overwrite
+from streaming.projections.table import all_rows, numbered, overwrite, without
+from streaming.tables.arrow_types import arrow_schema, unsliced
 from streaming.tables.maintenance import FIRST_ROUND_AFTER_S, Maintained, MaintainOptions, Round
-from streaming.tables.storage import delta_uri
+from streaming.tables.storage import delta_uri, files_in
 
 log = logging.getLogger(__name__)
 
 ROUNDS_AN_HOUR = 6
 WRITTEN_HERE = tuple(table for table in TABLES if table is not FACTS)
+_NUMBERED = re.compile(r"(\d{20})\.")
 
 
 def maintain(
@@ -100,3 +106,56 @@ class _DeltalakeUpkeep:
 
     def _open(self) -> DeltaTable:
         return DeltaTable(self._path)
+
+
+class _LogFile(NamedTuple):
+    path: str
+    version: int
+    is_checkpoint: bool
+    modified: datetime
+
+
+def shorten_log(table: DeltaTable, path: str, before: datetime) -> int:
+    """Delete log files that are in a checkpoint older than ``before``. Return their number.
+
+    So every version since then can still be read. A checkpoint is made now, for later rounds.
+    """
+    files = files_in(path)
+    found = list(_log_files(files))
+    summed_up = max((one.version for one in found if one.is_checkpoint and one.modified < before), default=0)
+    over = [one for one in found if one.version < summed_up]
+    for one in over:
+        files.delete_file(one.path)
+    if max((one.version for one in found if one.is_checkpoint), default=-1) < table.version():
+        table.create_checkpoint()
+    return len(over)
+
+
+def _log_files(files: FileSystem) -> list[_LogFile]:
+    listed = files.get_file_info(FileSelector("_delta_log"))
+    return [
+        _LogFile(one.path, int(number[1]), ".checkpoint" in one.base_name, one.mtime)
+        for one in listed
+        if (number := _NUMBERED.match(one.base_name)) and one.mtime is not None
+    ]
+
+
+def drop_superseded(opened: DeltaTable, table: Table, day: str) -> int:
+    """Drop the rows of ``day`` for which the table has a newer row of the same key. Return their number."""
+    keys = list(table.keep_newest_of)
+    rows = opened.to_pyarrow_table(filters=[("date", "=", date.fromisoformat(day))])
+    pairs = numbered(rows, keys, "row", "seq").join(_newest(opened, table), keys, join_type="inner", use_threads=False)
+    over = pairs.filter(pc.less(pairs["seq"], pairs["newest_seq"]))["row"]
+    if len(over) == rows.num_rows:
+        opened.delete(f"date = '{day}'")
+    elif len(over):
+        kept = without(rows.cast(arrow_schema(table)), over)
+        write_deltalake(opened, unsliced(kept), mode="overwrite", predicate=f"date = '{day}'")
+    return len(over)
+
+
+def _newest(opened: DeltaTable, table: Table) -> pa.Table:
+    keys = ", ".join(table.keep_newest_of)
+    sql = f"SELECT {keys}, max(seq) AS newest_seq FROM rows GROUP BY {keys}"
+    found = pa.table(QueryBuilder().register("rows", opened).execute(sql))
+    return found.cast(pa.schema([*((key, pa.string()) for key in table.keep_newest_of), ("newest_seq", pa.int64())]))

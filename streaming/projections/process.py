@@ -1,27 +1,35 @@
-"""The process that writes the projections, at low priority, until its standard input ends together with its parent.
+"""The process that writes the projections, at low priority, and its supervisor in the job's process.
 
-The first line there has its settings. It ignores signals, which its parent handles: Ctrl-C and service managers send
-them to both.
+The first line of its standard input has its settings, as JSON. It ends when that input ends, together with its parent.
+It ignores signals, which its parent handles: Ctrl-C and service managers send them to both. The interval of the
+projections stands in the table ``[job]`` of ``config/sections``.
 """
 
 import logging
 import os
 import signal
+import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
 from threading import Event, Thread
 
+import msgspec
 from deltalake import DeltaTable
+from msgspec import Struct
 
+import streaming
 from schemas.tables import FACTS
-from streaming.config import Log
+from streaming.config import Config, Log
 from streaming.config.secrets import secrets_in_environment
 from streaming.errors import MonitorError
 from streaming.log_format import configure_logs
 from streaming.projections.locks import writing_alone
 from streaming.projections.maintain import maintain_regularly
 from streaming.projections.projector import open_projector
-from streaming.projections.settings import ProjectionSettings, decoded
 from streaming.secret_mask import hide, passwords_in
 from streaming.tables.maintenance import MaintainOptions
 from streaming.tables.storage import delta_uri
@@ -31,6 +39,69 @@ log = logging.getLogger(__name__)
 NICENESS = 10
 LAST_FACTS_WITHIN_S = 8.0
 DONE, FAILED = 0, 1
+RETRY_AFTER_S = 30.0
+END_WITHIN_S = 10.0
+POLL_S = 0.2
+# The folder of this evenkeel replaces the working directory in sys.path, which may contain another evenkeel.
+_ROOT = str(Path(streaming.__file__).parents[1])
+_PROGRAM = f"import sys; sys.path[0] = {_ROOT!r}; from streaming.projections.process import main; main()"
+COMMAND = (sys.executable, "-c", _PROGRAM)
+
+
+class ProjectionSettings(Struct, frozen=True, kw_only=True):
+    """The settings. ``seconds``: from one batch to the next. ``keep_days``: for maintenance; None: no maintenance."""
+
+    tables: str
+    seconds: float
+    keep_days: dict[str, int] | None = None
+    log_level: str
+    log_format: str
+
+
+def projection_settings(config: Config) -> ProjectionSettings:
+    return ProjectionSettings(
+        tables=config.tables.path,
+        seconds=config.job.projection_seconds,
+        keep_days=config.tables.retention_days.model_dump() if config.job.maintenance else None,
+        log_level=config.log.level,
+        log_format=config.log.format,
+    )
+
+
+def keep_running(settings: ProjectionSettings, stop: Event, retry_after_s: float = RETRY_AFTER_S) -> None:
+    """Keep it running until ``stop``. If it ends, it starts again after a pause. It writes to our standard error."""
+    while not stop.is_set():
+        try:
+            with _process(settings) as process:
+                while process.poll() is None and not stop.wait(POLL_S):
+                    pass
+                if not stop.is_set():
+                    status = process.returncode
+                    end = f"were killed by signal {-status}" if status < 0 else f"ended with status {status}"
+                    log.error("the projections %s; begun again in %g s", end, retry_after_s)
+        except OSError as error:
+            log.error("the projections cannot be started: %s; tried again in %g s", error, retry_after_s)
+        stop.wait(retry_after_s)
+
+
+@contextmanager
+def _process(settings: ProjectionSettings) -> Iterator[subprocess.Popen[bytes]]:
+    """The process. Its standard input stays open until the block ends, or this process ends for any reason."""
+    process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    try:
+        with suppress(BrokenPipeError):
+            process.stdin.write(msgspec.json.encode(settings) + b"\n")
+            process.stdin.flush()
+        yield process
+    finally:
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+        try:
+            process.wait(END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def main() -> None:
@@ -38,7 +109,7 @@ def main() -> None:
     os.nice(NICENESS)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    settings = decoded(sys.stdin.buffer.readline())
+    settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=ProjectionSettings)
     hide([*passwords_in(settings.tables), *secrets_in_environment(os.environ)])
     configure_logs(Log(level=settings.log_level, format=settings.log_format))  # type: ignore[arg-type]
     stop = Event()
@@ -80,10 +151,8 @@ def keep_projecting(settings: ProjectionSettings, stop: Event) -> None:
 def _start_maintenance(settings: ProjectionSettings, stop: Event) -> None:
     if settings.keep_days is not None:
         options = MaintainOptions(keep_days=settings.keep_days)
-        keep = {"stop": stop}
-        Thread(
-            target=maintain_regularly, args=(settings.tables, options), kwargs=keep, name="maintenance", daemon=True
-        ).start()
+        work = partial(maintain_regularly, settings.tables, options, stop=stop)
+        Thread(target=work, name="maintenance", daemon=True).start()
 
 
 def _end_with_parent(stop: Event) -> None:

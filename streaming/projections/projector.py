@@ -7,10 +7,11 @@ repeated. A merge needs no such record: it applies only a larger ``seq``, so rep
 from collections.abc import Callable, Collection
 
 import pyarrow as pa
+from deltalake import DeltaTable
 from msgspec.structs import replace
 
 from schemas.table_definition import Table
-from schemas.tables import CURRENT, FACTS, HISTORY
+from schemas.tables import CURRENT, FACTS, HISTORY, PROJECTIONS
 from streaming.errors import CheckpointError
 from streaming.projections.beginning import begin, can_go_on, start_over
 from streaming.projections.columns import rows_of
@@ -20,6 +21,7 @@ from streaming.projections.progress import Pending, Position, Progress, write_pr
 from streaming.projections.table import ProjectionTable, newest
 from streaming.tables.creation import create_tables
 from streaming.tables.facts_log import FactsLog
+from streaming.tables.storage import delta_uri
 
 POLLS_BETWEEN_CHECKS = 12  # polls without a commit, after which the log is checked
 
@@ -113,3 +115,12 @@ def run_projections(tables: str, *, afresh: bool = False, tell: Tell | None = No
             read += facts
             if tell is not None:
                 tell(read, of)
+
+
+def rebuild(tables: str, tell: Tell | None = None) -> dict[str, int]:
+    """Make every projection again from ``facts``; return the rows of each table. Otherwise as ``run_projections``.
+
+    Rows whose facts have expired cannot be made again, and stay unchanged.
+    """
+    run_projections(tables, afresh=True, tell=tell)
+    return {table.name: DeltaTable(delta_uri(f"{tables}/{table.name}")).count() for table in PROJECTIONS}

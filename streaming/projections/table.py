@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from schemas.table_definition import Table
+from streaming.tables.arrow_types import unsliced
 from streaming.tables.conflicts import retried
-from streaming.tables.own_memory import unsliced
 from streaming.tables.storage import delta_uri
 
 

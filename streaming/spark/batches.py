@@ -17,7 +17,7 @@ from streaming.spark.health import BatchSummary, Health, Sight
 from streaming.spark.job_counts import JobCounts
 from streaming.spark.kafka_watch import KafkaWatch
 from streaming.spark.lost_records import Loss, LossFinder
-from streaming.spark.operator_output import FACT, REPORT, ShardReport
+from streaming.spark.operator import FACT, REPORT, ShardReport
 from streaming.spark.session import DETECTION_POOL, scheduler_pool
 
 ROWS_PER_FILE = 200_000

@@ -16,8 +16,8 @@ from streaming.core.settings import Settings
 from streaming.core.shard import require_readable
 from streaming.core.state.packing import STATE_VERSION, require_version
 from streaming.errors import CheckpointError
+from streaming.spark.operator import blob_of
 from streaming.spark.storage import Folder
-from streaming.spark.stored_state import blob_of
 
 SEED_FOLDER = "evenkeel/seed"
 _IDENTITY = "evenkeel/identity.json"

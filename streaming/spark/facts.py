@@ -15,7 +15,7 @@ from schemas.tables import FACT_KEYS, FACTS
 from streaming.secret_mask import masked
 from streaming.spark.checkpoint import Offsets
 from streaming.spark.creation import create_table
-from streaming.spark.operator_output import OUTPUT_SCHEMA, fact_row
+from streaming.spark.operator import OUTPUT_SCHEMA, fact_row
 from streaming.tables.conflicts import retried
 
 NO_SHARD = -1  # of facts that the driver makes

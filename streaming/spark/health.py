@@ -12,7 +12,7 @@ from streaming.core.shard import ClusterCounts
 from streaming.newest_facts import FORGET_CLUSTER_MS
 from streaming.spark.kafka_watch import KafkaSeen
 from streaming.spark.lost_records import Loss
-from streaming.spark.operator_output import ShardReport
+from streaming.spark.operator import ShardReport
 
 LATE_MS = 60_000  # the status of a health fact alone; pages are sent by late_seconds of the table [monitor]
 CLUSTERS_AT_MOST = 1_000  # that have health facts: anybody who writes to the topic may make some up

@@ -24,11 +24,9 @@ from streaming.spark.health import Health, failure_facts
 from streaming.spark.job_counts import JobCounts
 from streaming.spark.kafka_watch import KafkaWatch
 from streaming.spark.lost_records import LossFinder
-from streaming.spark.operator import STATE_SCHEMA, shard_operator
-from streaming.spark.operator_output import OUTPUT_SCHEMA
+from streaming.spark.operator import OUTPUT_SCHEMA, STATE_SCHEMA, shard_operator
 from streaming.spark.session import DETECTION_POOL, scheduler_pool
-from streaming.spark.shard_keys import shard_keys, with_shard_keys
-from streaming.spark.sources import FileSource, KafkaSource, Source, name_of, read_source
+from streaming.spark.sources import FileSource, KafkaSource, Source, name_of, read_source, shard_keys, with_shard_keys
 from streaming.wall_clock import now_ms
 
 QUERY_NAME = "detection"

@@ -1,10 +1,11 @@
 """Finds records that Kafka dropped before they were read, by comparing what should have been read with what was."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from streaming.spark.checkpoint import Offsets
-from streaming.spark.operator_output import OffsetRange
+from streaming.spark.operator import RecordsRead
 
 Partition = tuple[str, int]
 EarliestOffsets = Callable[[Collection[Partition]], Mapping[Partition, int]]
@@ -33,16 +34,18 @@ class LossFinder:
         }
         return _loss({partition: offset - wanted[partition] for partition, offset in self._reported.items()})
 
-    def in_batch(self, start: Offsets, end: Offsets, ranges: Iterable[OffsetRange]) -> Loss:
+    def in_batch(self, start: Offsets, end: Offsets, records_read: Iterable[RecordsRead]) -> Loss:
         """The records that a batch should have read and did not read.
 
         Fewer records than offsets is not loss in itself: transactions leave markers, compaction leaves gaps. Only
         where Kafka's first record has moved past the batch's start were records dropped. A partition that goes
         backwards belongs to a topic that was deleted and made again: its records are gone.
         """
-        begins, ends, read = flat(start), flat(end), _records(ranges)
+        begins, ends, read = flat(start), flat(end), Counter[Partition]()
+        for one in records_read:
+            read[one.topic, one.partition] += one.records
         begin = {partition: max(begins.get(partition, 0), self._reported.get(partition, 0)) for partition in ends}
-        missing = {partition: ends[partition] - begin[partition] - read.get(partition, 0) for partition in ends}
+        missing = {partition: ends[partition] - begin[partition] - read[partition] for partition in ends}
         suspects = [partition for partition, records in missing.items() if records > 0]
         first = self._earliest(suspects)
         lost = {
@@ -60,14 +63,6 @@ def _loss(found: Mapping[Partition, int]) -> Loss:
         return Loss()
     where = ", ".join(f"{records} of {topic}-{number}" for (topic, number), records in sorted(lost.items()))
     return Loss(sum(lost.values()), f"Kafka dropped records before they were read: {where}")
-
-
-def _records(ranges: Iterable[OffsetRange]) -> dict[Partition, int]:
-    read: dict[Partition, int] = {}
-    for one in ranges:
-        partition = (one.topic, one.partition)
-        read[partition] = read.get(partition, 0) + one.records
-    return read
 
 
 def flat(offsets: Offsets) -> dict[Partition, int]:

@@ -10,8 +10,7 @@ from pyspark.sql import SparkSession
 
 from streaming.config import Config
 from streaming.lease import local_leases, remote_leases
-from streaming.projections.settings import projection_settings
-from streaming.projections.supervisor import keep_running
+from streaming.projections.process import keep_running, projection_settings
 from streaming.shutdown_signals import ended_by_signals
 from streaming.spark import job
 from streaming.spark.job_counts import JobCounts

@@ -12,9 +12,8 @@ from deltalake import CommitProperties, DeltaTable, Schema, write_deltalake
 
 from schemas.table_definition import Column, Table
 from schemas.tables import CURRENT, FACTS, NOTIFICATIONS, PROJECTIONS
-from streaming.tables.arrow_types import arrow_schema
+from streaming.tables.arrow_types import arrow_schema, unsliced
 from streaming.tables.conflicts import retried
-from streaming.tables.own_memory import unsliced
 from streaming.tables.storage import delta_uri
 
 _COMMON = {

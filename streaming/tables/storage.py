@@ -1,6 +1,7 @@
 """The folder of the tables as deltalake and pyarrow open it: on this machine or in an object store.
 
-deltalake takes the credentials of an object store from the environment.
+deltalake takes the credentials of an object store from the environment. A file marks tables that a replay or a demo has
+made, so that no pages are sent for them.
 """
 
 import os
@@ -18,6 +19,7 @@ from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem, PyFi
 from streaming.config.config_errors import without_userinfo
 from streaming.errors import AwayError
 
+REPLAYED_MARK = "_replayed"  # Hadoop takes a file whose name begins so for no data
 _TREE = re.compile(r"\x1b\[[0-9;]*m|↳")
 
 
@@ -117,3 +119,14 @@ def _replace(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
+
+
+def mark_replayed(tables: Path, by: str) -> None:
+    """Mark the tables. ``by``: the command that made them."""
+    (tables / REPLAYED_MARK).write_text(by, encoding="utf-8")
+
+
+def replayed_by(tables: str) -> str | None:
+    """The replay or demo that made these tables; None for tables of a job."""
+    path = Path(tables.removeprefix("file://"), REPLAYED_MARK)
+    return path.read_text(encoding="utf-8") if "://" not in str(path) and path.is_file() else None

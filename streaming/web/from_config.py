@@ -9,7 +9,7 @@ from streaming.config import Alerts, Config
 from streaming.config.values import is_loopback
 from streaming.networks import networks
 from streaming.notifier.from_config import site_of
-from streaming.tables.replayed_mark import replayed_by
+from streaming.tables.storage import replayed_by
 from streaming.web.security.access import AccessRules
 from streaming.web.security.users import read_users
 from streaming.web.settings import Listen, WebSettings

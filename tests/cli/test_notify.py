@@ -16,7 +16,7 @@ from streaming.config import load_alerts, load_config
 from streaming.notices import Site
 from streaming.notifier.from_config import notifier_settings
 from streaming.notifier.state_files import locked_folder
-from streaming.tables.replayed_mark import mark_replayed
+from streaming.tables.storage import mark_replayed
 from tests.notifier.facts import alert, health
 from tests.sinks.server import Answer, Server
 from tests.tables.written import commit

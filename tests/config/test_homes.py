@@ -22,7 +22,7 @@ PRODUCT = sorted([*(ROOT / "streaming").rglob("*.py"), *(ROOT / "schemas").rglob
 KEYS: list[tuple[type[BaseModel], KeyPath]] = [(root, key) for root in (Config, Alerts) for key in all_keys(root)]
 UNITS_MS = {"_ms": 1, "_s": 1_000, "_seconds": 1_000, "_days": 86_400_000}
 OTHER_MATTERS = {  # these have the name and number of a key by chance
-    "streaming/repeated_lines.py EVERY_S": "lines of a log, not calls of heartbeat.url",
+    "streaming/http_serving.py EVERY_S": "lines of a log, not calls of heartbeat.url",
     "streaming/spark/health.py LATE_MS": "one word of a health fact; pages go by monitor.late_seconds",
 }
 

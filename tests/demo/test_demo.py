@@ -16,7 +16,7 @@ import requests
 
 from streaming.projections.progress import read_progress
 from streaming.tables.facts_log import FactsLog
-from streaming.tables.replayed_mark import replayed_by
+from streaming.tables.storage import replayed_by
 from tests.metrics.scraping import of_process, scrape
 
 MARK = "EVENKEEL_TEST_MARK"

@@ -12,12 +12,10 @@ import pytest
 
 from streaming import http_serving
 from streaming.loopback.ports import free_port
-from streaming.metrics import server
 from streaming.metrics.catalogue import GROUP_MEMBERS, GROUP_REBALANCES, JOB_BATCHES
-from streaming.metrics.endpoints import MOST_TROUBLES, endpoints_app
+from streaming.metrics.endpoints import MOST_CONNECTIONS, MOST_TROUBLES, endpoints_app, keep_serving
 from streaming.metrics.exposition import Exposed, Exposition
 from streaming.metrics.series import Series, histogram, label
-from streaming.metrics.server import keep_serving
 from tests.metrics.scraping import Scrape, get, scrape
 from tests.web.asking import Answer, ask
 
@@ -98,7 +96,7 @@ def test_a_client_that_connects_and_asks_nothing_keeps_nobody_out(
     monkeypatch.setattr(http_serving, "LOOK_EVERY_S", 0.5)
     with served(fake) as port, ExitStack() as closing:
         idle = []
-        for _ in range(server.MOST_CONNECTIONS):
+        for _ in range(MOST_CONNECTIONS):
             idle.append(closing.enter_context(socket.create_connection(("127.0.0.1", port), 30)))
             idle[-1].sendall(begun)
             time.sleep(0.01)

@@ -7,9 +7,9 @@ import pytest
 
 from streaming.loopback.ports import free_port
 from streaming.metrics.catalogue import GROUP_MEMBERS
+from streaming.metrics.endpoints import keep_serving
 from streaming.metrics.exposition import Exposed
 from streaming.metrics.series import Series, label
-from streaming.metrics.server import keep_serving
 from tests.monitoring.programs import PROMETHEUS, needs, prometheus, until
 from tests.monitoring.test_rules import RULES
 

@@ -14,11 +14,9 @@ import psutil
 import pytest
 
 from schemas.tables import CURRENT, HISTORY
-from streaming.projections import supervisor
-from streaming.projections.process import NICENESS
+from streaming.projections import process as projections_process
+from streaming.projections.process import NICENESS, ProjectionSettings, keep_running
 from streaming.projections.progress import read_progress
-from streaming.projections.settings import ProjectionSettings
-from streaming.projections.supervisor import keep_running
 from tests.projections.story import START, all_rows, read, three_days
 from tests.tables.telling import DAY, Teller
 from tests.tables.written import commit
@@ -103,7 +101,7 @@ def test_one_that_cannot_work_says_why_and_is_tried_again(
 def test_one_that_cannot_be_started_ends_nobody(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(supervisor, "COMMAND", ("/no/such/python",))
+    monkeypatch.setattr(projections_process, "COMMAND", ("/no/such/python",))
     stop = Event()
     settings = ProjectionSettings(tables="/nowhere", seconds=1, log_level="INFO", log_format="text")
     keeper = Thread(target=keep_running, args=(settings, stop), kwargs={"retry_after_s": 0.01})
@@ -130,8 +128,8 @@ def test_its_last_facts_are_in_the_tables_when_it_has_ended(tmp_path: Path) -> N
 PARENT = """
 import sys
 from threading import Event
-from streaming.projections.settings import ProjectionSettings
-from streaming.projections.supervisor import keep_running
+from streaming.projections.process import ProjectionSettings
+from streaming.projections.process import keep_running
 keep_running(ProjectionSettings(tables=sys.argv[1], seconds=0.1, log_level="INFO", log_format="text"), Event())
 """
 

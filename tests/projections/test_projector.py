@@ -15,8 +15,7 @@ from streaming.errors import CheckpointError
 from streaming.projections import new_facts, projector
 from streaming.projections.locks import writing_alone
 from streaming.projections.progress import delete_progress, read_progress
-from streaming.projections.projector import open_projector, run_projections
-from streaming.projections.rebuild import rebuild
+from streaming.projections.projector import open_projector, rebuild, run_projections
 from streaming.projections.table import ProjectionTable
 from streaming.tables.creation import delta_properties
 from tests.projections.story import START, all_rows, one, read, rows, three_days

@@ -9,9 +9,8 @@ from deltalake import DeltaTable
 
 from schemas.tables import QUEUE_ASSIGNMENTS
 from streaming.projections.table import ProjectionTable, newest
-from streaming.tables.arrow_types import arrow_schema
+from streaming.tables.arrow_types import arrow_schema, unsliced
 from streaming.tables.creation import create_tables
-from streaming.tables.own_memory import unsliced
 
 A_PIECE = 131_072  # rows; what pyarrow's datasets read at once
 WHEN = datetime(2026, 3, 1, tzinfo=timezone.utc)

@@ -10,11 +10,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from schemas import json_schema
 from schemas.codec import decode_record
 from schemas.events import EVENT_TYPES
-from schemas.json_schema import FOLDER, schema_files, write_schema_files
 from schemas.quarantine import Rejected
+from scripts import json_schema
+from scripts.json_schema import FOLDER, schema_files, write_schema_files
 
 SAMPLES = {
     path.stem: json.loads(path.read_text("utf-8")) for path in Path(__file__).with_name("samples").glob("*.json")
@@ -108,7 +108,7 @@ def _decoded(event: dict[str, Any]) -> object:
 
 def test_files_are_what_the_definitions_give() -> None:
     written = {path.name: path.read_text("utf-8") for path in FOLDER.iterdir()}
-    assert written == schema_files(), "run python -m schemas.json_schema"
+    assert written == schema_files(), "run .venv/bin/python scripts/json_schema.py"
 
 
 def test_writing_creates_the_folder_and_every_file(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from schemas.tables import CURRENT, FACTS, HISTORY, PROJECTIONS, TABLES
-from schemas.tables_doc import columns_section, with_columns
+from scripts.tables_doc import columns_section, with_columns
 from streaming.config.sections import Retention
 
 PAGE = Path(__file__).parents[2] / "docs" / "tables.md"
@@ -55,7 +55,7 @@ def test_retention_is_what_the_configuration_says_by_default():
 def test_the_page_has_the_columns_of_today():
     text = PAGE.read_text(encoding="utf-8")
 
-    assert with_columns(text) == text, "run python -m schemas.tables_doc docs/tables.md"
+    assert with_columns(text) == text, "run .venv/bin/python scripts/tables_doc.py docs/tables.md"
     assert columns_section() in text
 
 

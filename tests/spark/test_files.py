@@ -12,10 +12,8 @@ from streaming.errors import CheckpointError, MonitorError, SourceError, StateVe
 from streaming.spark.batches import Batches
 from streaming.spark.checkpoint import open_checkpoint
 from streaming.spark.facts import FactsTable
-from streaming.spark.operator import STATE_SCHEMA
-from streaming.spark.operator_output import OUTPUT_SCHEMA
-from streaming.spark.shard_keys import shard_keys, with_shard_keys
-from streaming.spark.sources import FileSource, name_of, read_source
+from streaming.spark.operator import OUTPUT_SCHEMA, STATE_SCHEMA
+from streaming.spark.sources import FileSource, name_of, read_source, shard_keys, with_shard_keys
 from tests.spark.pipeline import Pipeline, fleet, folded, lines_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]

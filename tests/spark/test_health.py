@@ -7,7 +7,7 @@ from streaming.errors import AwayError
 from streaming.spark.health import CLUSTERS_AT_MOST, BatchSummary, Health, Sight, failure_facts
 from streaming.spark.kafka_watch import ANSWER_WITHIN_S, KafkaSeen, KafkaWatch
 from streaming.spark.lost_records import Loss
-from streaming.spark.operator_output import ShardReport
+from streaming.spark.operator import ShardReport
 
 T0 = 1_700_000_000_000
 IDLE, BUSY = Sight(), Sight(working_ms=10)

@@ -1,11 +1,11 @@
 """Which records were lost, from offsets and counts alone."""
 
 from streaming.spark.lost_records import LossFinder
-from streaming.spark.operator_output import OffsetRange
+from streaming.spark.operator import RecordsRead
 
 
 def span(records, partition=0):
-    return OffsetRange("t", partition, records, 0, 0)
+    return RecordsRead("t", partition, records)
 
 
 def finder(**earliest):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from schemas.facts import Fact, GroupFact
 from streaming.projections.projector import run_projections
-from streaming.tables.replayed_mark import mark_replayed
+from streaming.tables.storage import mark_replayed
 from tests.tables.written import commit
 from tests.web.made_tables import facts_named, health_of
 

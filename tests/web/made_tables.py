@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from schemas.facts import AlertFact, Fact, HealthFact
 from streaming.projections.projector import run_projections
-from streaming.tables.replayed_mark import mark_replayed
+from streaming.tables.storage import mark_replayed
 from tests.explain.facts import facts_of_scenario
 from tests.tables.written import commit
 

@@ -22,7 +22,7 @@ from streaming.notices import Site
 from streaming.projections.projector import run_projections
 from streaming.replay.core_engine import core_facts
 from streaming.replay.input_file import open_input
-from streaming.tables.replayed_mark import mark_replayed
+from streaming.tables.storage import mark_replayed
 from streaming.web.live.watch import Watch
 from streaming.web.security.access import AccessRules
 from streaming.web.security.users import Users

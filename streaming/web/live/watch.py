@@ -7,7 +7,7 @@ from schemas.facts import RebalanceFact
 from schemas.tables import FACTS
 from streaming.notifier.facts_follower import FactsFollower
 from streaming.projections.progress import read_progress
-from streaming.tables.replayed_mark import replayed_by
+from streaming.tables.storage import replayed_by
 from streaming.wall_clock import now_ms
 from streaming.web.live.changes import Changes
 from streaming.web.live.first_read import first_facts

@@ -7,7 +7,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streaming.repeated_lines import OnceAMinute
+from streaming.http_serving import OnceAMinute
 from streaming.web.security.access import Access, Request, TooMany
 from streaming.web.security.forms import is_embedded_elsewhere
 from streaming.web.security.headers import HEADERS, NOT_KEPT

@@ -1,4 +1,4 @@
-"""JSON Schema files of the events, for other producers; ``python -m schemas.json_schema`` writes them.
+"""JSON Schema files of the events, for other producers; scripts/json_schema.py writes them.
 
 One self-contained file an event, ``events.schema.json`` for any of them, and ``record.schema.json`` for the value of a
 record; draft 2020-12.
@@ -13,12 +13,13 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+import schemas
 from schemas.events import EVENT_TYPES, SCHEMA_VERSION, AnyEvent, Event
 from schemas.quarantine import EARLIEST_TS
 from schemas.records import MAX_RECORD_BYTES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-FOLDER = Path(__file__).with_name("json")
+FOLDER = Path(schemas.__file__).with_name("json")
 
 _COMMENT = (
     f"UTF-8. A record has at most {MAX_RECORD_BYTES} bytes: one event, or an array of events of one group. "

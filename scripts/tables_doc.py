@@ -1,4 +1,4 @@
-"""The columns of every table as in ``docs/tables.md``; ``python -m schemas.tables_doc FILE`` writes them."""
+"""The columns of every table as in ``docs/tables.md``; ``scripts/tables_doc.py FILE`` writes them."""
 
 import sys
 from pathlib import Path
