@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from schemas.facts import Cause, Kind
@@ -30,9 +31,8 @@ class Fault:
     ``lasts_s``: the range of its duration: from, and less than.
     """
 
-    name: str
-    causes: tuple[Cause, ...]
     inject: Callable[[SimulatedGroup], inject.Undo]
+    causes: tuple[Cause, ...] = ()
     needs: dict[str, Any] = field(default_factory=dict)
     least_clients: int = 1
     least_brokers: int = 1
@@ -45,6 +45,10 @@ class Fault:
     shown_by_lists: tuple[Kind, ...] = ()
     consumes_nothing: bool = False
     lasts_s: tuple[int, int] = (240, 480)
+
+    @property
+    def name(self) -> str:
+        return self.inject.__name__
 
     def fits(self, shape: Shape) -> bool:
         """True if the shape has what the fault needs, apart from its size."""
@@ -65,152 +69,87 @@ OF_WAITING = (Kind.STALLED, Kind.SLOW_CONSUMER, Kind.ORPHANED)
 PLAIN = {"strategy": "AVG", "orderly": False}
 LONGER_S = (840, 1_080)  # longer than a batch, and than a deploy may pause between two of its steps
 TWIN_MS = 165_000  # a second address proves a second instance after 155 s; until then one broker asks one instance
+UNREADABLE = ((Kind.UNREADABLE_QUEUES, TOPIC),)
+DIFFERENT = ((Kind.INCONSISTENT_SUBSCRIPTION, ""),)
 FAULTS: tuple[Fault, ...] = (
     Fault(
-        "same_client_id",
-        (Cause.SAME_CLIENT_ID, Cause.STALE_CONNECTION),
         inject.same_client_id,
+        (Cause.SAME_CLIENT_ID, Cause.STALE_CONNECTION),
         extra_ms=TWIN_MS,
         hides_clients=True,
         shown_by_lists=(Kind.SHARED_CLIENT_ID,),
     ),
-    Fault("half_open", (Cause.STALE_CONNECTION,), inject.half_open, least_clients=2, hides_clients=True),
-    Fault("stopped", (Cause.CLIENT_STALLED,), inject.stopped),
-    Fault("machine_lost", (Cause.CLIENT_STALLED,), inject.machine_lost, least_clients=2),
-    Fault("pull_service_dead", (Cause.CLIENT_STALLED,), inject.pull_service_dead),
-    Fault("stuck_code", (), inject.stuck_code, {"orderly": False}, lasts_s=LONGER_S),
+    Fault(inject.half_open, (Cause.STALE_CONNECTION,), least_clients=2, hides_clients=True),
+    Fault(inject.stopped, (Cause.CLIENT_STALLED,)),
+    Fault(inject.machine_lost, (Cause.CLIENT_STALLED,), least_clients=2),
+    Fault(inject.pull_service_dead, (Cause.CLIENT_STALLED,)),
+    Fault(inject.stuck_code, needs={"orderly": False}, lasts_s=LONGER_S),
+    Fault(inject.different_topics, (Cause.SUBSCRIPTION_MISMATCH,), PLAIN, group_findings=DIFFERENT),
+    Fault(inject.different_filters, (Cause.SUBSCRIPTION_MISMATCH,), least_clients=2, group_findings=DIFFERENT),
+    Fault(inject.mixed_strategies, (Cause.STRATEGY_MISMATCH,), {"strategy": "AVG"}, least_clients=2, lasts_s=LONGER_S),
     Fault(
-        "different_topics",
-        (Cause.SUBSCRIPTION_MISMATCH,),
-        inject.different_topics,
-        PLAIN,
-        group_findings=((Kind.INCONSISTENT_SUBSCRIPTION, ""),),
-    ),
-    Fault(
-        "different_filters",
-        (Cause.SUBSCRIPTION_MISMATCH,),
-        inject.different_filters,
-        least_clients=2,
-        group_findings=((Kind.INCONSISTENT_SUBSCRIPTION, ""),),
-    ),
-    Fault(
-        "mixed_strategies",
-        (Cause.STRATEGY_MISMATCH,),
-        inject.mixed_strategies,
-        {"strategy": "AVG"},
-        least_clients=2,
-        lasts_s=LONGER_S,
-    ),
-    Fault(
-        "cut_from_a_broker",
-        (Cause.VIEW_DIVERGENCE, Cause.CLIENT_STALLED),
         inject.cut_from_a_broker,
+        (Cause.VIEW_DIVERGENCE, Cause.CLIENT_STALLED),
         PLAIN,
         least_clients=2,
         least_brokers=2,
         shown_by_lists=(Kind.MEMBER_LISTS_DIFFER,),
     ),
+    Fault(inject.room_without_consumer, (Cause.ROOM_WITHOUT_CONSUMER,), {"strategy": "MACHINE_ROOM"}, least_brokers=2),
+    Fault(inject.config_misses_queue, (Cause.CONFIG_MISSES_QUEUE,), {"strategy": "CONFIG"}),
+    Fault(inject.old_route, (Cause.ROUTE_LAG,), PLAIN),
+    Fault(inject.queues_taken_away, (Cause.ROUTE_LAG,), PLAIN, 2),
+    Fault(inject.lock_stuck, (Cause.LOCK_STUCK,), {"strategy": "AVG", "orderly": True, "version": 4}, 2),
     Fault(
-        "room_without_consumer",
-        (Cause.ROOM_WITHOUT_CONSUMER,),
-        inject.room_without_consumer,
-        {"strategy": "MACHINE_ROOM"},
-        least_brokers=2,
-    ),
-    Fault("config_misses_queue", (Cause.CONFIG_MISSES_QUEUE,), inject.config_misses_queue, {"strategy": "CONFIG"}),
-    Fault("old_route", (Cause.ROUTE_LAG,), inject.old_route, PLAIN),
-    Fault("queues_taken_away", (Cause.ROUTE_LAG,), inject.queues_taken_away, PLAIN, 2),
-    Fault("lock_stuck", (Cause.LOCK_STUCK,), inject.lock_stuck, {"strategy": "AVG", "orderly": True, "version": 4}, 2),
-    Fault(
-        "not_taken_over",
-        (Cause.MEMBER_GONE,),
         inject.not_taken_over,
+        (Cause.MEMBER_GONE,),
         PLAIN,
         least_clients=2,
         causes_of_two=(Cause.UNEXPLAINED,),  # they keep queues that belong to a client that joins
     ),
-    Fault("clings", (Cause.UNEXPLAINED,), inject.clings, PLAIN, 2),
-    Fault(
-        "no_read_permission",
-        (Cause.NO_READ_PERM,),
-        inject.no_read_permission,
-        PLAIN,
-        least_brokers=2,
-        group_findings=((Kind.UNREADABLE_QUEUES, TOPIC),),
-    ),
-    Fault(
-        "fewer_to_read",
-        (Cause.READ_LT_WRITE,),
-        inject.fewer_to_read,
-        PLAIN,
-        least_brokers=2,
-        group_findings=((Kind.UNREADABLE_QUEUES, TOPIC),),
-    ),
-    Fault("all_gone", (), inject.all_gone, group_findings=((Kind.NO_MEMBERS, ""),), excludes_others=True),
-    Fault("flapping", (), inject.flapping, least_clients=2, group_findings=((Kind.REBALANCE_STORM, ""),)),
+    Fault(inject.clings, (Cause.UNEXPLAINED,), PLAIN, 2),
+    Fault(inject.no_read_permission, (Cause.NO_READ_PERM,), PLAIN, least_brokers=2, group_findings=UNREADABLE),
+    Fault(inject.fewer_to_read, (Cause.READ_LT_WRITE,), PLAIN, least_brokers=2, group_findings=UNREADABLE),
+    Fault(inject.all_gone, group_findings=((Kind.NO_MEMBERS, ""),), excludes_others=True),
+    Fault(inject.flapping, least_clients=2, group_findings=((Kind.REBALANCE_STORM, ""),)),
 )
 FAULT_NAMED = {fault.name: fault for fault in FAULTS}
+Alone = partial(Fault, excludes_others=True)
 MORE_FAULTS: tuple[Fault, ...] = (  # they are played with perturbations only, and with no other fault
-    Fault("stuck_at_a_low_rate", (), inject.stuck_at_a_low_rate, {"orderly": False}, excludes_others=True),
-    Fault(
-        "shrunk_with_messages",
-        (Cause.LEFT_ROUTE,),
+    Alone(inject.stuck_at_a_low_rate, needs={"orderly": False}),
+    Alone(
         inject.shrunk_with_messages,
+        (Cause.LEFT_ROUTE,),
         PLAIN,
-        group_findings=((Kind.UNREADABLE_QUEUES, TOPIC),),
+        group_findings=UNREADABLE,
         extra_ms=inject.SHRUNK_AFTER_MS + 60_000,  # until clients have released the queues
-        excludes_others=True,
     ),
-    Fault(
-        "no_read_permission_anywhere",
-        (Cause.NO_READ_PERM,),
-        inject.no_read_permission_anywhere,
-        PLAIN,
-        group_findings=((Kind.UNREADABLE_QUEUES, TOPIC),),
-        excludes_others=True,
-    ),
-    Fault(
-        "fewer_to_read_and_a_broker_lost",
-        (Cause.READ_LT_WRITE,),
+    Alone(inject.no_read_permission_anywhere, (Cause.NO_READ_PERM,), PLAIN, group_findings=UNREADABLE),
+    Alone(
         inject.fewer_to_read_and_a_broker_lost,
+        (Cause.READ_LT_WRITE,),
         PLAIN,
         least_brokers=2,
-        group_findings=((Kind.UNREADABLE_QUEUES, TOPIC),),
-        excludes_others=True,
+        group_findings=UNREADABLE,
     ),
-    Fault("pull_tool", (), inject.pull_tool, PLAIN, hides_clients=True, excludes_others=True),
-    Fault(
-        "restart_loop",
-        (Cause.RESTART_LOOP,),
+    Alone(inject.pull_tool, needs=PLAIN, hides_clients=True),
+    Alone(
         inject.restart_loop,
-        excludes_others=True,
+        (Cause.RESTART_LOOP,),
         consumes_nothing=True,
         tolerated=(Kind.REBALANCE_STORM, Kind.STALLED, Kind.SLOW_CONSUMER),
     ),
-    Fault(
-        "only_a_tool_stays",
-        (),
+    Alone(
         inject.only_a_tool_stays,
-        PLAIN,
-        excludes_others=True,
+        needs=PLAIN,
         consumes_nothing=True,
         tolerated=(Kind.INCONSISTENT_SUBSCRIPTION, Kind.STALLED, Kind.SLOW_CONSUMER),
     ),
-    Fault(
-        "lite_assign",
-        (),
-        inject.lite_assign,
-        PLAIN,
-        hides_clients=True,
-        excludes_others=True,
-        tolerated=(Kind.INCONSISTENT_SUBSCRIPTION,),
-    ),
-    Fault(
-        "broadcasting_client",
-        (Cause.MESSAGE_MODEL_MISMATCH,),
+    Alone(inject.lite_assign, needs=PLAIN, hides_clients=True, tolerated=(Kind.INCONSISTENT_SUBSCRIPTION,)),
+    Alone(
         inject.broadcasting_client,
+        (Cause.MESSAGE_MODEL_MISMATCH,),
         PLAIN,
-        excludes_others=True,
         tolerated=(Kind.STALLED, Kind.SLOW_CONSUMER),  # queues of its share, in which the group's offset does not move
     ),
 )

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from schemas.identity import MessageQueue
 from streaming.collector.wire.answers import QueueData, TopicRouteData
@@ -87,19 +86,3 @@ class NameServer:
         body = TopicRouteData(tuple(hosts[name] for name in sorted(hosts)))
         route = self._routes[topic] = TopicRoute(topic, body)
         return route
-
-
-class NameServers(Protocol):
-    """Several name servers. Each client (by its id) and each collector (by its source) asks one of them."""
-
-    def route(self, asker: str, topic: str, now: int) -> TopicRoute | None: ...
-
-
-class SameAnswers:
-    """Name servers that all give the same answers."""
-
-    def __init__(self, name_server: NameServer) -> None:
-        self._name_server = name_server
-
-    def route(self, asker: str, topic: str, now: int) -> TopicRoute | None:
-        return self._name_server.route(topic)

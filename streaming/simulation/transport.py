@@ -123,7 +123,7 @@ class SimulatedTransport:
 
     async def topic_route(self, topic: str) -> tuple[str | None, RouteAnswer]:
         await self._fleet.clock.sleep(0)
-        route = self._fleet.name_servers.route(self._source, topic, self._fleet.now)
+        route = self._fleet.route(self._source, topic)
         return NAME_SERVER, _topic_route(topic, route, self.clock.now_ms())
 
     async def topic_routes(self, topic: str, name_servers: Collection[str]) -> list[RouteAnswer]:

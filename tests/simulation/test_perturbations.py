@@ -20,7 +20,7 @@ from streaming.simulation.evaluation.healthy_operations import play_healthy
 from streaming.simulation.evaluation.incidents import Run, play_incident
 from streaming.simulation.evaluation.lasting_faults import LASTING_MS, LastingFaults
 from streaming.simulation.evaluation.pages import read_pages
-from streaming.simulation.evaluation.perturbations import catalog, client_sdks, deploys_and_crashes
+from streaming.simulation.evaluation.perturbations import catalog, clients, starts_and_stops
 from streaming.simulation.evaluation.perturbations.catalog import PERTURBATIONS, draw, fit
 from streaming.simulation.evaluation.perturbations.context import PerturbationContext
 from streaming.simulation.evaluation.report import Report
@@ -180,7 +180,7 @@ def test_batches_last_and_are_committed_at_their_end() -> None:
 def test_a_slow_deploy_replaces_everybody() -> None:
     played = Played("slow_deploy", 0, seed="d")
     before = set(played.group.clients)
-    played.group.fleet.run(deploys_and_crashes.DEPLOY_S + 200)
+    played.group.fleet.run(starts_and_stops.DEPLOY_S + 200)
     assert len(played.group.clients) == 3
     assert not before & set(played.group.clients)
     assert len({client.config for client in played.group.clients}) == 1
@@ -241,7 +241,7 @@ def test_a_slow_deploy_replaces_a_pod_that_was_started_again_meanwhile() -> None
     context = PerturbationContext(group, played.detector, Random("pod"), True, [])
     group.fleet.leave(client)
     group.start(client.client_id)
-    deploys_and_crashes._replace(context, client.client_id, True)
+    starts_and_stops._replace(context, client.client_id, True)
     group.fleet.run(30)
     happened = [c.what for c in group.fleet.truth.changes if c.subject == client.client_id]
     assert happened[-4:] == ["left", "joined", "left", "joined"]
@@ -287,7 +287,7 @@ def test_half_of_a_group_runs_another_sdk_the_same_after_a_restart() -> None:
     group = played.group
     assert group.sdk_of is not None
     ids = [f"10.0.0.{n}@1" for n in range(200)]
-    share = sum(group.sdk_of(client_id) is client_sdks.GO for client_id in ids)
+    share = sum(group.sdk_of(client_id) is clients.GO for client_id in ids)
     assert share == 200 or 70 < share < 130
     assert [group.sdk_of(client_id) for client_id in ids] == [group.sdk_of(client_id) for client_id in ids]
 
@@ -429,7 +429,7 @@ def test_only_ten_minutes_of_truth_bear_out_a_page_of_a_healthy_group() -> None:
 def test_two_owners_that_do_not_say_so_are_not_wanted() -> None:
     group = SimulatedGroup(SHAPE, "mute")
     group.warm_up()
-    group.sdk_of = lambda client_id: client_sdks.MUTE
+    group.sdk_of = lambda client_id: clients.MUTE
     group.start("0.0.0.0@a")
     group.fleet.run(60)
     queue, t0 = MessageQueue(TOPIC, "broker-0", 0), group.fleet.now - LASTING_MS

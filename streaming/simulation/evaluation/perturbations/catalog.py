@@ -7,19 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.perturbations import (
-    batch_consumers,
-    client_sdks,
-    collectors,
-    connections,
-    event_delivery,
-    group_settings,
-    member_lists,
-    name_servers,
-    scheduled_runs,
-    subscription_order,
-)
-from streaming.simulation.evaluation.perturbations import deploys_and_crashes as deploys
+from streaming.simulation.evaluation.perturbations import brokers, clients, collectors, name_servers, starts_and_stops
 from streaming.simulation.evaluation.perturbations.context import PerturbationContext
 from streaming.simulation.evaluation.results import KnownFinding
 from streaming.simulation.simulated_group import MOST_CLIENTS, Shape, SimulatedGroup
@@ -35,9 +23,8 @@ class Perturbation:
     without it are the same as before this perturbation existed.
     """
 
-    name: str
-    family: str
     begin: Callable[[PerturbationContext], None]
+    family: str
     weight: int = 2
     when_healthy: bool = True
     in_incidents: bool = True
@@ -48,63 +35,39 @@ class Perturbation:
     starts_clients: bool = False  # as all are configured: they consume what others do not
     comes_alone: bool = False  # with no other
 
+    @property
+    def name(self) -> str:
+        return self.begin.__name__
 
+
+STARTS_CLIENTS = {"may_be_listed": False, "starts_clients": True}
 PERTURBATIONS = (
-    Perturbation("lagging_name_server", "name servers", name_servers.lagging),
-    Perturbation("alternating_name_servers", "name servers", name_servers.alternating),
-    Perturbation("list_lacks_someone", "lists", member_lists.lack_someone, least_brokers=2),
-    Perturbation("list_times_out", "lists", member_lists.time_out),
+    Perturbation(name_servers.lagging_name_server, "name servers"),
+    Perturbation(name_servers.alternating_name_servers, "name servers"),
+    Perturbation(brokers.list_lacks_someone, "lists", least_brokers=2),
+    Perturbation(brokers.list_times_out, "lists"),
+    Perturbation(starts_and_stops.slow_deploy, "deploy", 3, most_clients=12, **STARTS_CLIENTS),
+    Perturbation(clients.mute_sdk, "sdk"),
+    Perturbation(clients.foreign_sdk, "sdk"),
+    Perturbation(clients.pull_consumers, "sdk"),
+    Perturbation(brokers.old_brokers, "brokers"),
+    Perturbation(collectors.second_collector, "collectors"),
+    Perturbation(collectors.collector_restarted, "collectors"),
+    Perturbation(collectors.events_lost, "events"),
+    Perturbation(collectors.event_lost_every_20s, "events"),
+    Perturbation(collectors.events_reordered, "events"),
+    Perturbation(collectors.clock_set_back, "clock"),
+    Perturbation(clients.batches, "work", in_incidents=False),
+    Perturbation(starts_and_stops.crash_loop, "crash loop", 3, when_healthy=False, **STARTS_CLIENTS),
+    Perturbation(starts_and_stops.shut_down_together, "together", **STARTS_CLIENTS),
+    Perturbation(clients.batches_of_silent_clients, "work", 0, in_incidents=False, share=0.1),
+    Perturbation(brokers.maintenance, "settings", 0, in_incidents=False, share=0.1),
+    Perturbation(clients.filters_in_another_order, "filters", 0, in_incidents=False, share=0.1),
     Perturbation(
-        "slow_deploy", "deploy", deploys.slow_deploy, 3, may_be_listed=False, most_clients=12, starts_clients=True
-    ),
-    Perturbation("mute_sdk", "sdk", client_sdks.mute),
-    Perturbation("foreign_sdk", "sdk", client_sdks.foreign),
-    Perturbation("pull_consumers", "sdk", client_sdks.pull_consumers),
-    Perturbation("old_brokers", "brokers", client_sdks.old_brokers),
-    Perturbation("second_collector", "collectors", collectors.second),
-    Perturbation("collector_restarted", "collectors", collectors.restarted),
-    Perturbation("events_lost", "events", event_delivery.some_lost),
-    Perturbation("event_lost_every_20s", "events", event_delivery.one_lost_every_20s),
-    Perturbation("events_reordered", "events", event_delivery.reordered),
-    Perturbation("clock_set_back", "clock", event_delivery.clock_set_back),
-    Perturbation("batches", "work", batch_consumers.batches, in_incidents=False),
-    Perturbation(
-        "crash_loop", "crash loop", deploys.crash_loop, 3, when_healthy=False, may_be_listed=False, starts_clients=True
-    ),
-    Perturbation(
-        "shut_down_together", "together", deploys.shut_down_together, may_be_listed=False, starts_clients=True
-    ),
-    Perturbation(
-        "batches_of_silent_clients",
-        "work",
-        batch_consumers.batches_of_silent_clients,
-        0,
-        in_incidents=False,
-        share=0.1,
-    ),
-    Perturbation("maintenance", "settings", group_settings.maintenance, 0, in_incidents=False, share=0.1),
-    Perturbation(
-        "filters_in_another_order", "filters", subscription_order.another_order, 0, in_incidents=False, share=0.1
+        clients.half_open_after_a_change, "connections", 0, in_incidents=False, may_be_listed=False, share=0.1
     ),
     Perturbation(
-        "half_open_after_a_change",
-        "connections",
-        connections.half_open_after_a_change,
-        0,
-        in_incidents=False,
-        may_be_listed=False,
-        share=0.1,
-    ),
-    Perturbation(
-        "runs_now_and_then",
-        "runs",
-        scheduled_runs.runs_now_and_then,
-        0,
-        most_clients=40,
-        may_be_listed=False,
-        share=0.05,
-        comes_alone=True,
-        starts_clients=True,
+        starts_and_stops.runs_now_and_then, "runs", 0, most_clients=40, share=0.05, comes_alone=True, **STARTS_CLIENTS
     ),
 )
 

@@ -18,51 +18,41 @@ LAG_S = (30, 120)
 ASKED_EVERY_MS = 10_000  # an alternating one gives another name server to each request
 
 
-class _RouteHistory:
-    """The routes that the brokers registered, with the time of each."""
-
-    def __init__(self, fleet: Fleet) -> None:
-        self._fleet, self._began_ts = fleet, fleet.now
-        self._routes: dict[str, list[tuple[int, TopicRoute | None]]] = {}
-        self._look()
-
-    def _look(self) -> None:
-        now, name_server = self._fleet.now, self._fleet.name_server
-        for topic in name_server.topics:
-            route, known = name_server.route(topic), self._routes.setdefault(topic, [])
-            if not known or known[-1][1] is not route:
-                known.append((now, route))
-        self._fleet.clock.after(LOOK_MS, self._look)
-
-    def route(self, topic: str, ts: int) -> TopicRoute | None:
-        """The route at ``ts``. Routes of the beginning count as old."""
-        known = self._routes.get(topic, [])
-        return next((route for since, route in reversed(known) if since <= max(ts, self._began_ts)), None)
-
-
 class _LaggingNameServers:
     """Name servers, one for each lag. ``alternates``: each request reaches another one; else each asker keeps its
     own.
     """
 
     def __init__(self, fleet: Fleet, lags_ms: list[int], alternates: bool, salt: int) -> None:
-        self._fleet, self._history = fleet, _RouteHistory(fleet)
+        self._fleet, self._began_ts = fleet, fleet.now
         self._lags_ms, self._alternates, self._salt = lags_ms, alternates, salt
+        self._history: dict[str, list[tuple[int, TopicRoute | None]]] = {}  # what brokers registered, and when
+        self._look()
+
+    def _look(self) -> None:
+        now, name_server = self._fleet.now, self._fleet.name_server
+        for topic in name_server.topics:
+            route, known = name_server.route(topic), self._history.setdefault(topic, [])
+            if not known or known[-1][1] is not route:
+                known.append((now, route))
+        self._fleet.clock.after(LOOK_MS, self._look)
 
     def route(self, asker: str, topic: str, now: int) -> TopicRoute | None:
+        """The route by the name server that ``asker`` reaches. Routes of the beginning count as old."""
         turn = now // ASKED_EVERY_MS if self._alternates else 0
         lag_ms = self._lags_ms[crc32(f"{asker} {turn} {self._salt}".encode()) % len(self._lags_ms)]
         if not lag_ms:
             return self._fleet.name_server.route(topic)
-        return self._history.route(topic, now - lag_ms)
+        ts, known = max(now - lag_ms, self._began_ts), self._history.get(topic, [])
+        return next((route for since, route in reversed(known) if since <= ts), None)
 
 
-def lagging(context: PerturbationContext) -> None:
+def lagging_name_server(context: PerturbationContext) -> None:
     """Two or three, one of them 30 to 120 s behind; each client, and the collector, stays with one."""
     _put(context, alternates=False)
 
 
-def alternating(context: PerturbationContext) -> None:
+def alternating_name_servers(context: PerturbationContext) -> None:
     """Two or three name servers behind a load balancer: each request reaches another one."""
     _put(context, alternates=True)
 
@@ -70,4 +60,4 @@ def alternating(context: PerturbationContext) -> None:
 def _put(context: PerturbationContext, alternates: bool) -> None:
     random, fleet = context.random, context.group.fleet
     lags_ms = [0] * random.choice((1, 2)) + [round(random.uniform(*LAG_S) * 1_000)]
-    fleet.name_servers = _LaggingNameServers(fleet, lags_ms, alternates, random.randrange(1 << 30))
+    fleet.ask_name_server = _LaggingNameServers(fleet, lags_ms, alternates, random.randrange(1 << 30)).route

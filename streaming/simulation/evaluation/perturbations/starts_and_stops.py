@@ -1,4 +1,4 @@
-"""Deploys and crashes that take long."""
+"""Deploys and crashes that take long, and groups that have no members for a while on purpose."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from schemas.facts import Kind
 from streaming.core.allocation import AveragelyByCircle
+from streaming.core.state.pauses import LATE, PAUSES_KEPT
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.evaluation.perturbations.context import PerturbationContext
 from streaming.simulation.evaluation.results import KnownFinding
-from streaming.simulation.simulated_group import OTHER_TOPIC, TOPIC, WARM_UP_S, SimulatedGroup
+from streaming.simulation.simulated_group import OTHER_TOPIC, TOPIC, WARM_UP_S
 
 POD_S = (3, 600)
 DEPLOY_S = 3_600  # a deploy takes no longer in all, in an incident 900 s
@@ -19,6 +20,11 @@ AWAY_S = (1, 15)
 CRASHES_S = (5, 40)
 TOGETHER = (4, 12)
 TOGETHER_S = (40, 420)
+RUN_S = (200, 320)
+PAUSE_S = (150, 300)  # longer than a group may be away of which nothing is known
+SHORTER = 0.85  # no pause is shorter than so much of the longest
+EMPTIED_S = 60  # before a pause in which nothing may wait
+PAUSES_WITH_MESSAGES = 2
 
 
 def slow_deploy(context: PerturbationContext) -> None:
@@ -34,21 +40,16 @@ def _deploy(context: PerturbationContext) -> None:
         group.config = replace(group.config, strategy=AveragelyByCircle())
     elif what == "filter":
         group.config = replace(group.config, topics=((TOPIC, context.random.choice(("TagA", "TagA || TagB"))),))
-    elif what == "topic":
-        _add_topic(group)
+    elif what == "topic":  # to which messages are written already
+        group.put_topic(group.shape.queues, OTHER_TOPIC)
+        group.write(OTHER_TOPIC, group.shape.rate)
+        group.config = replace(group.config, topics=(*group.config.topics, (OTHER_TOPIC, "*")))
     pods = list(group.clients)
     longest_s = (DEPLOY_S if context.is_healthy else DEPLOY_IN_INCIDENT_S) / max(1, len(pods))
     step_ms = round(min(context.log_uniform(*POD_S), longest_s) * 1_000)
     keeps_ids = context.random.random() < 0.5
     for index, client in enumerate(pods):
         group.fleet.clock.after(index * step_ms, _replace, context, client.client_id, keeps_ids)
-
-
-def _add_topic(group: SimulatedGroup) -> None:
-    """Add a topic to which messages are written already."""
-    group.put_topic(group.shape.queues, OTHER_TOPIC)
-    group.write(OTHER_TOPIC, group.shape.rate)
-    group.config = replace(group.config, topics=(*group.config.topics, (OTHER_TOPIC, "*")))
 
 
 def _replace(context: PerturbationContext, client_id: str, keeps_id: bool) -> None:
@@ -97,3 +98,38 @@ def shut_down_together(context: PerturbationContext) -> None:
     clock.after(context.delay_ms(BEGINS_S), start)
     if context.random.random() < 0.5:
         clock.after(context.delay_ms(BEGINS_S) + 600_000, start)
+
+
+def runs_now_and_then(context: PerturbationContext) -> None:
+    """Runs of some minutes and pauses, all before the group's first day: in the first pauses no message waits.
+
+    By then it is known how long the group stays away. In later pauses messages wait, and no page may be sent.
+    """
+    group, random = context.group, context.random
+    pause_s = random.uniform(*PAUSE_S)
+    ids = [group.start().client_id for _ in range(group.shape.clients)]
+    for number in range(PAUSES_KEPT + PAUSES_WITH_MESSAGES):
+        group.fleet.run(random.uniform(*RUN_S))
+        if number < PAUSES_KEPT:
+            _consume_all(context)
+        for client in list(group.clients):
+            group.fleet.leave(client)
+        group.fleet.run(pause_s * (1 if number == 0 else random.uniform(SHORTER, 1)))
+        for topic in group.fleet.producer.topics:
+            group.write(topic, group.shape.rate)
+        for client_id in ids:
+            group.start(client_id)
+    group.fleet.run(random.uniform(*RUN_S))
+    for client in list(group.clients):
+        group.fleet.leave(client)
+    group.away_ms = round(pause_s * 1_000 * (1 + 1 / LATE))
+
+
+def _consume_all(context: PerturbationContext) -> None:
+    """Stop writing until no message waits."""
+    fleet = context.group.fleet
+    for topic in fleet.producer.topics:
+        context.group.write(topic, 0)
+    fleet.run(EMPTIED_S)
+    while fleet.messages_wait():
+        fleet.run(EMPTIED_S)
