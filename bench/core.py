@@ -8,9 +8,8 @@ from typing import Any
 
 from bench.feeder import whole_rounds
 from bench.results import Results
-from schemas.codec import decode_record
 from schemas.events import AnyEvent
-from schemas.quarantine import Rejected
+from schemas.records import Rejected, decode_record
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.evaluation import evaluate
 from streaming.core.state.group import Group

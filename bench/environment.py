@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from bench.results import say
-from streaming.config import Config, load_config
+from streaming.config.load import load_config
+from streaming.config.sections import Config
 from streaming.loopback import LoopbackKafka
 from streaming.spark.health import BatchSummary
 from streaming.spark.job import QUERY_NAME, Plan, plan_of, run

@@ -6,10 +6,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from bench.child import Child
-from schemas.codec import decode_record
 from schemas.events import AnyEvent
-from schemas.quarantine import Rejected
-from schemas.records import group_key
+from schemas.records import Rejected, decode_record, group_key
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state

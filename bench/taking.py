@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from time import process_time  # other processes may run at the same time
 
-from schemas.codec import decode_record
 from schemas.events import (
     AnyEvent,
     AssignmentReport,
@@ -18,8 +17,7 @@ from schemas.events import (
     TopicRoute,
     encode_event,
 )
-from schemas.quarantine import Rejected
-from schemas.records import MAX_RECORD_BYTES
+from schemas.records import MAX_RECORD_BYTES, Rejected, decode_record
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import Record, fold
 from streaming.core.state.group import Group

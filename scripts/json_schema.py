@@ -15,8 +15,7 @@ from msgspec import Meta
 
 import schemas
 from schemas.events import EVENT_TYPES, SCHEMA_VERSION, AnyEvent, Event
-from schemas.quarantine import EARLIEST_TS
-from schemas.records import MAX_RECORD_BYTES
+from schemas.records import EARLIEST_TS, MAX_RECORD_BYTES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = Path(schemas.__file__).with_name("json")

@@ -5,7 +5,7 @@ import logging
 import sys
 import time
 
-from streaming.config import Log
+from streaming.config.sections import Log
 from streaming.secret_mask import masked
 from streaming.wording.names import plain_lines
 

@@ -22,7 +22,7 @@ from schemas.facts import (
     QueueFact,
 )
 from streaming.core.alerts.phases import AlertReason
-from streaming.notices import OpenAlert
+from streaming.notices.notice import OpenAlert
 
 GroupName = tuple[str, str]  # cluster, consumer group
 Subject = tuple[object, ...]

@@ -1,8 +1,7 @@
 """Records as the job reads them."""
 
-from schemas.codec import decode_record
 from schemas.events import AnyEvent
-from schemas.quarantine import Rejected
+from schemas.records import Rejected, decode_record
 
 
 def accepted(key: bytes | None, value: bytes, arrival_ts: int | None = None) -> list[AnyEvent]:

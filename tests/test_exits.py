@@ -19,7 +19,7 @@ from starlette.routing import Route
 from streaming.collector.wire.client import Reply
 from streaming.collector.wire.frames import Frame
 from streaming.http_serving import listening_socket, serve_until
-from streaming.notices import MonitorTrouble, Text
+from streaming.notices.notice import MonitorTrouble, Text
 from streaming.notifier.open_alerts import OpenAlerts
 from streaming.notifier.state_files import Position, load, save
 from streaming.secret_mask import hide

@@ -7,8 +7,11 @@ import argparse
 
 from streaming.cli.exit_status import AWAY, DONE, REFUSED
 from streaming.cli.file_options import readable
-from streaming.config import Alerts, Config, ConfigFaults, faults_of_alerts, load_alerts, read_config
+from streaming.config.alerts import Alerts
+from streaming.config.config_errors import ConfigFaults
 from streaming.config.effect import differences, summary
+from streaming.config.load import faults_of_alerts, load_alerts, read_config
+from streaming.config.sections import Config
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

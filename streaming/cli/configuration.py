@@ -9,17 +9,12 @@ from functools import partial
 from threading import Event
 from typing import Any
 
-from streaming.config import (
-    EVERY_FOLDER,
-    Alerts,
-    Config,
-    ConfigFaults,
-    KeyPath,
-    faults_of_alerts,
-    load_alerts,
-    load_config,
-)
+from streaming.config.alerts import Alerts
+from streaming.config.config_errors import ConfigFaults, KeyPath
+from streaming.config.cross_key_checks import EVERY_FOLDER
 from streaming.config.environment import variable
+from streaming.config.load import faults_of_alerts, load_alerts, load_config
+from streaming.config.sections import Config
 from streaming.log_format import configure_logs
 
 

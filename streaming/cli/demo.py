@@ -11,8 +11,8 @@ from shlex import quote
 from threading import Event, Thread
 
 from streaming.cli.run import exposed_by_run
-from streaming.config import Alerts, Config, Job, Metrics, Notify, Source, Spark, Tables, Web
-from streaming.config.alerts import Monitor, Pages
+from streaming.config.alerts import Alerts, Monitor, Pages
+from streaming.config.sections import Config, Job, Metrics, Notify, Source, Spark, Tables, Web
 from streaming.demo.example_queries import example_queries
 from streaming.demo.fleet import demo_templates
 from streaming.demo.live_run import FINISH_WITHIN_S, TOPIC, DemoRun

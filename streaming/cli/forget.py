@@ -10,12 +10,10 @@ import socket
 import time
 from pathlib import Path
 
-from schemas.codec import decode_record
 from schemas.events import Forget, encode_event
-from schemas.quarantine import Rejected
-from schemas.records import group_key
+from schemas.records import Rejected, decode_record, group_key
 from streaming.cli.configuration import configured
-from streaming.config import Config
+from streaming.config.sections import Config
 from streaming.errors import ConfigError, PublishError
 from streaming.wall_clock import now_ms
 

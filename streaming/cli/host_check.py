@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 
 from requests.utils import get_environ_proxies, select_proxy
 
-from streaming.config import Alerts, Config, server_list
-from streaming.config.values import host_and_port
+from streaming.config.alerts import Alerts
+from streaming.config.sections import Config
+from streaming.config.values import host_and_port, server_list
 from streaming.sinks.pagerduty import URL as PAGERDUTY
 
 CONNECT_WITHIN_S = 3.0

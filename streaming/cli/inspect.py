@@ -11,7 +11,8 @@ from contextlib import contextmanager
 
 from streaming.cli.configuration import configured
 from streaming.cli.number_options import between
-from streaming.config import Config, server_list
+from streaming.config.sections import Config
+from streaming.config.values import server_list
 from streaming.errors import CollectorError
 from streaming.progress import waiting
 

@@ -8,7 +8,7 @@ from threading import Event
 
 from streaming.cli.configuration import add_metrics_option, configured_with_alerts, metrics_option
 from streaming.cli.exit_status import DONE, NOT_RIGHT
-from streaming.config import NOTIFIER, TABLES
+from streaming.config.cross_key_checks import NOTIFIER, TABLES
 from streaming.metrics.endpoints import start_serving
 from streaming.metrics.exposition import Exposed
 from streaming.notifier.exposed import NotifierCounts

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from streaming.cli.file_options import readable
-from streaming.config import load_config
+from streaming.config.load import load_config
 from streaming.progress import Progress
 from streaming.replay.alert_transitions import as_json, details, headline
 from streaming.replay.core_engine import Outcome, run_core

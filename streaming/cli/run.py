@@ -6,7 +6,8 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from streaming.cli.configuration import add_metrics_option, configured_with_alerts, metrics_option
-from streaming.config import Alerts, Config
+from streaming.config.alerts import Alerts
+from streaming.config.sections import Config
 
 if TYPE_CHECKING:
     from streaming.metrics.exposition import Exposed

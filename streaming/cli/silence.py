@@ -14,7 +14,7 @@ from pathlib import Path
 
 from schemas.facts import Cause, Kind
 from streaming.cli.configuration import configured
-from streaming.config import NOTIFIER
+from streaming.config.cross_key_checks import NOTIFIER
 from streaming.errors import SetupError
 from streaming.file_lock import Holder
 from streaming.notifier.silence_files import SilenceFiles, new_id

@@ -20,7 +20,7 @@ from streaming.wall_clock import now_ms
 from streaming.wording.numbers import counted
 
 if TYPE_CHECKING:
-    from streaming.config import Config
+    from streaming.config.sections import Config
     from streaming.feed.feeding import Fed
     from streaming.feed.outputs import Output
     from streaming.simulation.load.fleet_spec import FleetSpec

@@ -8,7 +8,9 @@ from typing import NoReturn
 
 from streaming.collector.output.kafka import KafkaOutput, make_producer
 from streaming.collector.wire.acl import Credentials
-from streaming.config import Collector, Config, producer_arguments, server_list
+from streaming.config.options import producer_arguments
+from streaming.config.sections import Collector, Config
+from streaming.config.values import server_list
 from streaming.errors import CollectorError
 
 

@@ -30,7 +30,7 @@ from streaming.collector.probing.policy import Policy, policy_of
 from streaming.collector.probing.transport import Emit, Record
 from streaming.collector.signals import Signals, run_once
 from streaming.collector.wire.client import RemotingClient
-from streaming.config import Config
+from streaming.config.sections import Config
 from streaming.metrics.endpoints import start_serving
 from streaming.metrics.exposition import Exposed
 from streaming.networks import networks

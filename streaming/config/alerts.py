@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from streaming.config.secret_kinds import SecretKind
-from streaming.config.values import File, Pattern, Section
+from streaming.config.values import File, Pattern, SecretKind, Section
 
 SinkKind = Literal[
     "log", "webhook", "alertmanager", "pagerduty", "dingtalk", "feishu", "wecom", "slack", "mail", "apprise"

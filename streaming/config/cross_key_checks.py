@@ -13,9 +13,8 @@ from streaming.config.config_errors import KeyPath
 from streaming.config.options import producer_arguments
 from streaming.config.patterns import covers
 from streaming.config.secrets import text_file_fault
-from streaming.config.sections import Collector, Config, Rule, Source, Web
+from streaming.config.sections import NAME_OF_PARAM, PARAM_KEYS, Collector, Config, Rule, Source, Web
 from streaming.config.storages import storage_fault
-from streaming.config.strategies import NAME_OF_PARAM, PARAM_KEYS
 from streaming.config.values import is_address, is_loopback, server_list
 from streaming.core.allocation import AllocationError, strategy_named
 from streaming.networks import is_in, networks, parsed

@@ -1,11 +1,14 @@
-"""The loading of a ``Config`` from a file and the environment, or all faults at once."""
+"""The loading of the configuration, and of the alert rules from their own file, or all faults at once."""
 
 import os
 from collections.abc import Container, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from streaming.config.config_errors import ConfigFaults, KeyPath
+from streaming.config.alert_rule_checks import broken_alert_rules
+from streaming.config.alerts import Alerts
+from streaming.config.config_errors import ConfigFaults, Fault, KeyPath
 from streaming.config.cross_key_checks import EVERY_FOLDER, broken_rules
 from streaming.config.environment import Overrides, read_environment
 from streaming.config.line_numbers import in_line
@@ -94,3 +97,33 @@ def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
         else:
             merged[name] = below  # not a table where one is required: it will be refused
     return merged
+
+
+def load_alerts(config: Config, environ: Mapping[str, str] | None = None) -> Alerts:
+    """The alert rules from the file in ``notify.alerts``; without a file, everything goes to the log.
+
+    Raises ConfigError (a ``ConfigFaults``) with every fault at once. ``environ``: the process's own if not given.
+    """
+    path = config.notify.alerts
+    values, lines = parse(Path(path)) if path else ({}, {})
+    where = partial(in_line, path, lines)
+    refused = field_faults(Alerts, values, where)
+    for fault in refused:
+        values = without(values, fault.key)
+    alerts, environ = Alerts(**values), os.environ if environ is None else environ
+    hide(secrets_of(alerts, environ))
+    broken = broken_alert_rules(alerts, config, environ)
+    faults = [*refused, *rule_faults(broken, refused, where)]
+    if faults:
+        raise ConfigFaults(faults)
+    return alerts
+
+
+def faults_of_alerts(rest: object) -> tuple[Fault, ...]:
+    """The faults of the alert rules, if the valid part of a faulty configuration names their file."""
+    try:
+        if isinstance(rest, Config):
+            load_alerts(rest)
+    except ConfigFaults as refused:
+        return refused.faults
+    return ()

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, SecretStr
 
-from streaming.config.secret_kinds import SecretKind
+from streaming.config.values import SecretKind
 
 _OURS = {
     "bootstrap.servers": "set source.bootstrap_servers instead",

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from streaming.config.alerts import SecretPlace
 from streaming.config.config_errors import KeyPath, is_secret, sounds_secret
-from streaming.config.secret_kinds import SecretKind
+from streaming.config.values import SecretKind
 from streaming.secret_mask import in_address, is_random, passwords_in
 
 _NAMED = re.compile(r"([\w.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;,\"']+))")

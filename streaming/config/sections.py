@@ -1,15 +1,13 @@
 """The sections of the configuration: defaults and allowed values. ``conf/evenkeel.toml`` explains the keys."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from schemas.tables import TABLES
 from streaming.config.options import KafkaOptions, ProducerOptions, SparkSettings, plain
-from streaming.config.secret_kinds import SecretKind
-from streaming.config.strategies import strategy_params
-from streaming.config.timing import TimingSection
 from streaming.config.values import (
     Clusters,
     File,
@@ -18,14 +16,27 @@ from streaming.config.values import (
     Listen,
     ListenIfAny,
     LocalFolder,
+    LongSeconds,
     Networks,
     Offsets,
     Pattern,
+    Seconds,
+    SecretKind,
     Section,
+    SomeSeconds,
     Topic,
     host_and_port,
 )
-from streaming.core.settings import GroupRule, Settings
+from streaming.core.allocation.machine_room_nearby import NAME_BEFORE_INNER
+from streaming.core.default_settings import DEFAULT_TIMING
+from streaming.core.settings import GroupRule, Settings, Timing
+
+_OF_STRATEGY = {"consumeridcs": "consumeridcs", "virtual_node_count": "virtualNodeCnt"}
+_OF_ROOMS = {"broker_rooms": "brokerRooms", "client_rooms": "clientRooms", "room_separator": "byPrefix"}
+_QUEUE_LIST = "message_queue_list"
+
+PARAM_KEYS = (_QUEUE_LIST, *_OF_STRATEGY, *_OF_ROOMS)
+NAME_OF_PARAM = {"messageQueueList": _QUEUE_LIST} | {java: key for key, java in (_OF_STRATEGY | _OF_ROOMS).items()}
 
 
 class Source(Section):
@@ -121,6 +132,59 @@ class Collector(Section):
     state: LocalFolder = "data/collector"
     memory_mb: int = Field(64, ge=1, le=65_536)
     kafka: ProducerOptions = Field(default_factory=dict)
+
+
+def _seconds(milliseconds: int) -> float:
+    return milliseconds / 1000
+
+
+class TimingSection(Section):
+    """The timers of ``core.settings.Timing`` that can be set. The defaults follow RocketMQ's own timers."""
+
+    grace_membership_seconds: Seconds = _seconds(DEFAULT_TIMING.grace_membership_ms)
+    grace_route_seconds: Seconds = _seconds(DEFAULT_TIMING.grace_route_ms)
+    grace_broker_seconds: Seconds = _seconds(DEFAULT_TIMING.grace_broker_ms)
+    grace_orderly_extra_seconds: Seconds = _seconds(DEFAULT_TIMING.grace_orderly_extra_ms)
+    settle_limit: int = Field(DEFAULT_TIMING.settle_limit, ge=1, le=100)
+    hold_critical_seconds: Seconds = _seconds(DEFAULT_TIMING.hold_critical_ms)
+    hold_warning_seconds: Seconds = _seconds(DEFAULT_TIMING.hold_warning_ms)
+    stall_seconds: SomeSeconds = _seconds(DEFAULT_TIMING.stall_ms)
+    consume_stall_seconds: SomeSeconds = _seconds(DEFAULT_TIMING.consume_stall_ms)
+    report_max_age_seconds: SomeSeconds = _seconds(DEFAULT_TIMING.report_max_age_ms)
+    view_max_age_seconds: SomeSeconds = _seconds(DEFAULT_TIMING.view_max_age_ms)
+    route_max_age_seconds: SomeSeconds = _seconds(DEFAULT_TIMING.route_max_age_ms)
+    progress_max_gap_seconds: SomeSeconds = _seconds(DEFAULT_TIMING.progress_max_gap_ms)
+    deploy_wait_seconds: Seconds = _seconds(DEFAULT_TIMING.deploy_wait_ms)
+    second_address_proof_seconds: Seconds = _seconds(DEFAULT_TIMING.second_address_proof_ms)
+    ahead_of_clock_seconds: Seconds = _seconds(DEFAULT_TIMING.ahead_of_clock_ms)
+    storm_window_seconds: SomeSeconds = _seconds(DEFAULT_TIMING.storm_window_ms)
+    storm_changes: int = Field(DEFAULT_TIMING.storm_changes, ge=1, le=10_000)
+    gone_after_seconds: LongSeconds = _seconds(DEFAULT_TIMING.gone_after_ms)
+    forget_after_seconds: LongSeconds = _seconds(DEFAULT_TIMING.forget_after_ms)
+
+    def timing(self) -> Timing:
+        return Timing(**dict(_as_in_the_core(*item) for item in self.model_dump().items()))
+
+
+def _as_in_the_core(name: str, value: float) -> tuple[str, Any]:
+    """A timer in milliseconds; a count unchanged."""
+    if not name.endswith("_seconds"):
+        return name, value
+    return f"{name.removesuffix('_seconds')}_ms", round(value * 1000)
+
+
+def strategy_params(strategy: str | None, rule: Mapping[str, Any]) -> dict[str, object]:
+    """The parameters among the keys of ``rule``. Those of the strategy inside MACHINE_ROOM_NEARBY go to ``inner``."""
+    params: dict[str, object] = {java: rule[key] for key, java in _OF_STRATEGY.items() if key in rule}
+    if _QUEUE_LIST in rule:
+        params["messageQueueList"] = [
+            {"topic": queue["topic"], "brokerName": queue["broker_name"], "queueId": queue["queue_id"]}
+            for queue in rule[_QUEUE_LIST]
+        ]
+    rooms: dict[str, object] = {java: rule[key] for key, java in _OF_ROOMS.items() if key in rule}
+    if strategy is None or not strategy.startswith(f"{NAME_BEFORE_INNER}-"):
+        return params | rooms
+    return rooms | {"inner": {"strategy": strategy.removeprefix(f"{NAME_BEFORE_INNER}-"), "params": params}}
 
 
 class Rule(Section):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from enum import Enum, auto
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -26,6 +27,19 @@ class Section(BaseModel):
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, validate_default=True
     )
+
+
+class SecretKind(Enum):
+    """A kind of secret. NAME: the secret's owner; it is masked unless it is a word. FILE: a file with the secret.
+
+    OPTION: options that are passed on; their names decide. ADDRESS: at most its scheme and host are shown.
+    """
+
+    TEXT = auto()
+    NAME = auto()
+    ADDRESS = auto()
+    FILE = auto()
+    OPTION = auto()
 
 
 def _folder(written: str) -> str:

@@ -12,11 +12,9 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from schemas.codec import decode_record
 from schemas.events import AnyEvent, Round
 from schemas.facts import Contradiction, Fact, QuarantineFact
-from schemas.quarantine import QUARANTINED_BYTES, Rejected
-from schemas.records import MAX_KEY_BYTES, group_key
+from schemas.records import MAX_KEY_BYTES, QUARANTINED_BYTES, Rejected, decode_record, group_key
 from streaming.core.intake.refused_events import OF_THEIR_GROUP, note_refused
 from streaming.core.retention import can_be_compacted, compacted, silent_before
 from streaming.core.settings import Settings

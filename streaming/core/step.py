@@ -23,7 +23,7 @@ from schemas.events import (
 )
 from schemas.facts import Contradiction, Fact
 from schemas.identity import is_retry_topic
-from schemas.quarantine import DETAIL_AT_MOST, Rejected
+from schemas.records import DETAIL_AT_MOST, Rejected
 from streaming.core.evaluation import evaluate
 from streaming.core.intake import clock
 from streaming.core.intake.client_reports import confirm_reports, take_heartbeat, take_listed, take_report

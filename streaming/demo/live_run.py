@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from schemas.facts import AlertFact, GroupFact
 from schemas.tables import FACTS
 from streaming.collector.exposed import CollectorExposed
-from streaming.config import Config, Source
+from streaming.config.sections import Config, Source
 from streaming.config.values import host_and_port
 from streaming.demo.fleet import GROUPS, simulated_schedule
 from streaming.demo.live_output import LiveOutput

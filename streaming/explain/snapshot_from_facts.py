@@ -30,10 +30,10 @@ from streaming.explain.snapshot import (
 )
 from streaming.explain.waiting import waiting_of_group, waiting_of_queues
 from streaming.newest_facts import newest_facts, newest_group, newest_lives
-from streaming.notices import OpenAlert
 from streaming.notices.affected import read_ts, seen_ts
 from streaming.notices.english import ENGLISH
 from streaming.notices.evidence_english import english_evidence, reason_in_short
+from streaming.notices.notice import OpenAlert
 from streaming.notices.page_parts import advice_on
 from streaming.wording.lists import grouped
 from streaming.wording.times import moment

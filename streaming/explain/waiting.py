@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from schemas.facts import GroupFact
 from streaming.core.group_waiting import MOST_QUEUES as MOST_FULLEST
-from streaming.notices import OpenAlert
 from streaming.notices.affected import Waiting, waiting_by_queue, waiting_in
+from streaming.notices.notice import OpenAlert
 
 QueueKey = tuple[str | None, str, int]  # topic, broker name, queue id
 

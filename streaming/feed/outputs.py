@@ -10,7 +10,7 @@ from kafka.errors import KafkaError
 
 from streaming.collector.from_config import client_options
 from streaming.collector.output.kafka import Producer, make_producer
-from streaming.config import Config
+from streaming.config.sections import Config
 from streaming.errors import AwayError, PublishError, SetupError
 from streaming.feed.console_producer import ConsoleProducer
 from streaming.simulation.load.generated_group import GroupRound

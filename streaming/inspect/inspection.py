@@ -13,7 +13,7 @@ from streaming.collector.probing.cluster_probe import RoundReport
 from streaming.collector.probing.policy import policy_of
 from streaming.collector.service import Watched, watched
 from streaming.collector.signals import Signals, run_once
-from streaming.config import Config
+from streaming.config.sections import Config
 from streaming.core.settings import Settings
 from streaming.errors import CollectorError
 from streaming.inspect.group_evaluation import absent, snapshot_of

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from schemas.events import AnyEvent, AssignmentReport, BrokerAnswer, ConsumeProgress, Round, TopicRoute
-from schemas.quarantine import Rejected
+from schemas.records import Rejected
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state

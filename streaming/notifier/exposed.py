@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streaming.metrics import catalogue as m
 from streaming.metrics.series import MOST_CLUSTERS, Series, label, seconds
 from streaming.newest_facts import ClusterHealth
-from streaming.notices import MonitorTrouble
+from streaming.notices.notice import MonitorTrouble
 from streaming.notifier.monitor_health import MonitorLimits
 from streaming.notifier.sink_worker import SinkStatus
 

@@ -4,21 +4,24 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from streaming.config import Alerts, Config, SinkSection, secret_at, zone_named
+from streaming.config.alert_rule_checks import zone_named
+from streaming.config.alerts import Alerts, SinkSection
+from streaming.config.secrets import secret_at
+from streaming.config.sections import Config
 from streaming.errors import SetupError
-from streaming.notices import Notice, Site
+from streaming.notices.notice import Notice, Site
 from streaming.notifier.heartbeat import Heartbeat
 from streaming.notifier.monitor_health import monitor_limits
 from streaming.notifier.pages import page_settings
-from streaming.notifier.routes import Route
+from streaming.notifier.sink_view import Route
 from streaming.notifier.threads import Destination, NotifierSettings
 from streaming.secret_mask import every_part
-from streaming.sinks import Sink
 from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.sinks.chat import ChatSink
 from streaming.sinks.log import LogSink
 from streaming.sinks.masked_sink import MaskedSink
 from streaming.sinks.pagerduty import PagerDutySink
+from streaming.sinks.sink import Sink
 from streaming.sinks.webhook import WebhookSink
 from streaming.tables.storage import local_path, replayed_by
 

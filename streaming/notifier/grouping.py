@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 from msgspec.structs import replace
 
-from streaming.notices import OpenAlert
+from streaming.notices.notice import OpenAlert
 from streaming.notifier.pages import (
     Page,
     PageSettings,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from streaming.config.alerts import Monitor
 from streaming.newest_facts import CONTRADICTION_ENDS_MS, FORGET_CLUSTER_MS, ClusterHealth
-from streaming.notices import MonitorTrouble, TroubleEvidence
+from streaming.notices.notice import MonitorTrouble, TroubleEvidence
 from streaming.notifier.open_alerts import RefusedGroup
 
 GROUP_BLIND_MS = 120_000

@@ -19,7 +19,7 @@ from msgspec.structs import asdict
 
 from schemas.tables import NOTIFICATIONS, NotificationRow
 from streaming import private_files
-from streaming.notices import Notice, Text
+from streaming.notices.notice import Notice, Text
 from streaming.secret_mask import masked
 from streaming.tables.arrow_types import arrow_schema, without_comments
 from streaming.tables.creation import create_table

@@ -9,7 +9,7 @@ from schemas.facts import AlertFact, AlertState, Fact, GroupFact, HealthFact
 from schemas.reasons import ReasonDetails
 from schemas.records import group_key
 from streaming.newest_facts import ClusterHealth, health_after, is_newer, open_alert
-from streaming.notices import MonitorTrouble, OpenAlert
+from streaming.notices.notice import MonitorTrouble, OpenAlert
 
 KEEP_REFUSED_MS = 7 * 86_400_000  # no fact reports that a group is gone
 KEEP_ENDED_MS = 86_400_000  # a sink that was unavailable still gets the end of an incident

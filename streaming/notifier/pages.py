@@ -20,8 +20,8 @@ from msgspec.structs import replace
 from schemas.facts import Cause, Severity
 from schemas.word import Word
 from streaming.config.alerts import Pages
-from streaming.notices import MonitorTrouble, Notice, OpenAlert
 from streaming.notices.affected import queue_keys
+from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert
 
 NEWS_SHARE = 0.5  # share of the named queues: so many new queues are news
 MOST_DOUBLINGS = 6  # of the time between two notices of one page: an hour, if it begins with a minute

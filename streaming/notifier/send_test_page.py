@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from schemas.facts import Severity
 from streaming.errors import DeliveryError
-from streaming.notices import MonitorTrouble, Notice, write
+from streaming.notices.notice import MonitorTrouble, Notice
+from streaming.notices.page_text import write
 from streaming.notifier.threads import Destination, NotifierSettings
-from streaming.sinks import Message
+from streaming.sinks.sink import Message
 
 CLUSTER = "evenkeel"  # routes for clusters do not matter: every destination is tried
 

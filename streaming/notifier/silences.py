@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from streaming.notices import MonitorTrouble, OpenAlert
+from streaming.notices.notice import MonitorTrouble, OpenAlert
 
 
 class Silence(Struct, frozen=True, kw_only=True):

@@ -1,11 +1,13 @@
 """The view of one sink: the open alerts that may be sent to it now, by routes and silences."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from streaming.notices import MonitorTrouble, OpenAlert
+from schemas.facts import Severity
+from streaming.notices.notice import MonitorTrouble, OpenAlert
 from streaming.notifier.monitor_health import (
     FactsRead,
     MonitorLimits,
@@ -16,8 +18,18 @@ from streaming.notifier.monitor_health import (
 )
 from streaming.notifier.open_alerts import OpenAlerts
 from streaming.notifier.pages import SinkView, subject_name
-from streaming.notifier.routes import Route, sinks_for
 from streaming.notifier.silences import Silence, is_silenced
+
+PAGED = frozenset({Severity.CRITICAL.value, Severity.WARNING.value})  # info sends no page
+
+
+class Route(NamedTuple):
+    """A route: shell patterns, and the ``severities`` it matches."""
+
+    sinks: tuple[str, ...]
+    cluster: str = "*"
+    group: str = "*"
+    severities: frozenset[str] = PAGED
 
 
 class CurrentState(NamedTuple):
@@ -80,3 +92,18 @@ def view_of(sink: str, state: CurrentState, routes: tuple[Route, ...], now: int)
         if sink in sinks_for(subject, routes) and not is_silenced(subject, state.silences, now)
     }
     return SinkView(firing, ended, troubles, wanted, state.unseen)
+
+
+def sinks_for(subject: OpenAlert | MonitorTrouble, routes: Sequence[Route]) -> tuple[str, ...]:
+    """The sinks for a subject. A trouble is critical; routes for certain groups do not match one of a whole cluster."""
+    if isinstance(subject, MonitorTrouble):
+        group, severity = subject.group, Severity.CRITICAL.value
+    else:
+        group, severity = subject.group, subject.fact.severity
+    if severity not in PAGED:
+        return ()
+    for route in routes:
+        places = ((subject.cluster, route.cluster), (group, route.group))
+        if severity in route.severities and all(fnmatchcase(text, pattern) for text, pattern in places):
+            return route.sinks
+    return ()

@@ -8,15 +8,14 @@ from threading import Event
 from typing import NamedTuple
 
 from streaming.errors import DeliveryError
-from streaming.notices import Notice, Text
+from streaming.notices.notice import Notice, Text
 from streaming.notifier.grouping import update_pages
 from streaming.notifier.notifications_table import Delivery
 from streaming.notifier.pages import DueNotice, Page, PageSettings, SendReason, due_notices, ended_unsent, notice_of
 from streaming.notifier.retries import RetryPolicy, describe, send_with_retries
-from streaming.notifier.routes import Route
-from streaming.notifier.sink_view import CurrentState, view_of
+from streaming.notifier.sink_view import CurrentState, Route, view_of
 from streaming.notifier.state_files import SinkState, load, save
-from streaming.sinks import Message, Sink
+from streaming.sinks.sink import Message, Sink
 
 log = logging.getLogger(__name__)
 

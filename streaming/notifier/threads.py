@@ -8,7 +8,9 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import NamedTuple
 
-from streaming.notices import Notice, Site, Text, trouble_said, write
+from streaming.notices.notice import Notice, Site, Text
+from streaming.notices.page_text import write
+from streaming.notices.trouble_text import trouble_said
 from streaming.notifier.exposed import NotifierCounts, NotifierStatus
 from streaming.notifier.facts_follower import FactsFollower
 from streaming.notifier.heartbeat import Heartbeat
@@ -16,12 +18,11 @@ from streaming.notifier.monitor_health import STARTING_MS, FactsRead, MonitorLim
 from streaming.notifier.notifications_table import Delivery, NotificationsTable
 from streaming.notifier.pages import PageSettings
 from streaming.notifier.retries import RetryPolicy
-from streaming.notifier.routes import Route
 from streaming.notifier.silence_files import SilenceFiles
-from streaming.notifier.sink_view import CurrentState, current_state
+from streaming.notifier.sink_view import CurrentState, Route, current_state
 from streaming.notifier.sink_worker import SinkWorker, WorkerSettings
 from streaming.notifier.state_files import POSITION, FolderLock, Position, StateInUse, load, locked_folder, save
-from streaming.sinks import Sink
+from streaming.sinks.sink import Sink
 from streaming.wall_clock import now_ms
 
 log = logging.getLogger(__name__)

@@ -23,8 +23,8 @@ from msgspec import Struct
 
 import streaming
 from schemas.tables import FACTS
-from streaming.config import Config, Log
 from streaming.config.secrets import secrets_in_environment
+from streaming.config.sections import Config, Log
 from streaming.errors import MonitorError
 from streaming.log_format import configure_logs
 from streaming.projections.locks import writing_alone

@@ -9,8 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from schemas.facts import EvaluationFailedFact, Fact, QuarantineFact
-from schemas.quarantine import QUARANTINED_BYTES
-from schemas.records import MAX_RECORD_BYTES
+from schemas.records import MAX_RECORD_BYTES, QUARANTINED_BYTES
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from streaming.replay.alert_transitions import AlertTransition, transitions

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from schemas.facts import Fact
 from schemas.tables import FACTS
-from streaming.config import Config
+from streaming.config.sections import Config
 from streaming.projections.projector import run_projections
 from streaming.replay.core_engine import EVENTS_FILE, Outcome, outcome_of
 from streaming.replay.output_folder import fresh_folder

@@ -1,5 +1,1 @@
 """Destinations of pages, one kind a file. A sink sends one message; the notifier decides what is sent when."""
-
-from streaming.sinks.sink import Message, Sink
-
-__all__ = ["Message", "Sink"]

@@ -10,7 +10,7 @@ from typing import Any
 import requests
 
 from streaming.errors import DeliveryError, SetupError
-from streaming.notices import escape
+from streaming.notices.escaping import escape
 from streaming.sinks import apprise_transport
 from streaming.sinks.http import is_success, refusal
 from streaming.sinks.sink import Message, Sink

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from streaming.errors import DeliveryError
-from streaming.notices import Notice, Text
+from streaming.notices.notice import Notice, Text
 from streaming.secret_mask import SecretMask, masked
 from streaming.sinks.sink import Message, Sink
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
-from streaming.notices import Notice, Text
+from streaming.notices.notice import Notice, Text
 
 
 class Message(NamedTuple):

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
-from streaming.config import Config
+from streaming.config.sections import Config
 from streaming.core.settings import Settings
 from streaming.errors import MonitorError
 from streaming.spark.batches import Batches, start_heartbeat

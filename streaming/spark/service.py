@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 from pyspark.sql import SparkSession
 
-from streaming.config import Config
+from streaming.config.sections import Config
 from streaming.lease import local_leases, remote_leases
 from streaming.projections.process import keep_running, projection_settings
 from streaming.shutdown_signals import ended_by_signals

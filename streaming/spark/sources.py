@@ -13,8 +13,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas.quarantine import QUARANTINED_BYTES
-from schemas.records import MAX_KEY_BYTES, MAX_RECORD_BYTES
+from schemas.records import MAX_KEY_BYTES, MAX_RECORD_BYTES, QUARANTINED_BYTES
 from streaming.core.shard import Record
 from streaming.core.state.restore import SEED_TOPIC
 from streaming.errors import SourceError

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from streaming.errors import MonitorError
-from streaming.notices import Site
+from streaming.notices.notice import Site
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.state_files import running_notifier
 from streaming.wall_clock import now_ms

@@ -5,7 +5,8 @@ from pathlib import Path
 from shlex import quote
 from shutil import which
 
-from streaming.config import Alerts, Config
+from streaming.config.alerts import Alerts
+from streaming.config.sections import Config
 from streaming.config.values import is_loopback
 from streaming.networks import networks
 from streaming.notifier.from_config import site_of

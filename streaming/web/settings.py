@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from streaming.notices import Site
+from streaming.notices.notice import Site
 from streaming.web.security.access import AccessRules
 
 

@@ -4,7 +4,7 @@ import re
 from datetime import timezone, tzinfo
 from zoneinfo import ZoneInfo
 
-from streaming.config import zone_named
+from streaming.config.alert_rule_checks import zone_named
 
 CHOSEN_COOKIE = "zone"
 BROWSER_COOKIE = "browser_zone"  # the script sets it

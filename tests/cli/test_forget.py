@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from schemas.codec import decode_record
 from schemas.events import Forget
+from schemas.records import decode_record
 from streaming.cli import main
 
 

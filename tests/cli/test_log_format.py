@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from streaming.config import Log
+from streaming.config.sections import Log
 from streaming.log_format import configure_logs
 
 

@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from streaming.cli import main
-from streaming.config import load_alerts, load_config
-from streaming.notices import Site
+from streaming.config.load import load_alerts, load_config
+from streaming.notices.notice import Site
 from streaming.notifier.from_config import notifier_settings
 from streaming.notifier.state_files import locked_folder
 from streaming.tables.storage import mark_replayed

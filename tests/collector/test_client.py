@@ -13,7 +13,7 @@ from streaming.collector.from_config import tls_of
 from streaming.collector.wire import requests
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.client import JUST_NOW, Breaker, Lane, NameServers, RemotingClient
-from streaming.config import Collector
+from streaming.config.sections import Collector
 from tests.collector.certificates import self_signed
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 

@@ -17,7 +17,7 @@ import pytest
 from schemas.events import AnyEvent, Round, TopicRoute, decode_event
 from streaming.cli import main
 from streaming.collector.from_config import credentials_of, tls_of
-from streaming.config import Collector
+from streaming.config.sections import Collector
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.errors import CollectorError
 from streaming.replay.core_engine import core_facts

@@ -4,8 +4,8 @@ import json
 import re
 from pathlib import Path
 
-from schemas.codec import decode_record
 from schemas.events import AssignmentReport
+from schemas.records import decode_record
 from streaming.collector.probing import client_schedule
 from streaming.collector.probing.client_schedule import CLIENT_PAUSE_MS, FIRST_ASK_AFTER_JOIN_MS, FOLLOW_UPS_A_MINUTE
 from streaming.collector.probing.directory import KEEP_WATCHING_MS, LOOK_MS

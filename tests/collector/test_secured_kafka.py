@@ -10,7 +10,8 @@ from typing import NamedTuple
 import pytest
 
 from streaming.collector.output.kafka import KafkaOutput, make_producer
-from streaming.config import load_config, producer_arguments
+from streaming.config.load import load_config
+from streaming.config.options import producer_arguments
 from streaming.jvm.java import java_home
 from streaming.loopback import LoopbackKafka
 from tests.collector.test_real_kafka import TOPIC, read, rounds_of, until

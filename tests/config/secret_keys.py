@@ -8,10 +8,12 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr
 
-from streaming.config import Alerts, Config, ConfigFaults, load_alerts, load_config
-from streaming.config.alerts import SecretPlace
-from streaming.config.secret_kinds import SecretKind
+from streaming.config.alerts import Alerts, SecretPlace
+from streaming.config.config_errors import ConfigFaults
+from streaming.config.load import load_alerts, load_config
 from streaming.config.secrets import kind_of
+from streaming.config.sections import Config
+from streaming.config.values import SecretKind
 
 
 class TextKey(NamedTuple):

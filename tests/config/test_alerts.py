@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from streaming.config import Alerts, Config, ConfigFaults, RouteSection, SinkSection, load_alerts, secret_at
-from streaming.config.alerts import SecretPlace
+from streaming.config.alerts import Alerts, RouteSection, SecretPlace, SinkSection
+from streaming.config.config_errors import ConfigFaults
 from streaming.config.keys import all_keys
+from streaming.config.load import load_alerts
+from streaming.config.secrets import secret_at
+from streaming.config.sections import Config
 from tests.config.annotated import compare_with_declarations
 
 FILE = Path(__file__).parents[2] / "conf" / "alerts.toml"

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from schemas.tables import TABLES
-from streaming.config import Config, Rule, load_config
 from streaming.config.config_errors import KeyPath, key_text
 from streaming.config.keys import all_keys
+from streaming.config.load import load_config
+from streaming.config.sections import Config, Rule
 from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.settings import Timing
 from tests.config.annotated import compare_with_declarations

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from streaming.config import Config, ConfigFaults, load_config
+from streaming.config.config_errors import ConfigFaults
+from streaming.config.load import load_config
+from streaming.config.sections import Config
 
 TEXT = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text("utf-8")
 BLOCKS = [re.sub(r"(?m)^    ", "", block) for block in re.findall(r"(?m)(?:^    .*\n|^\n(?=    ))+", TEXT)]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.config import ConfigFaults, load_config
+from streaming.config.config_errors import ConfigFaults
+from streaming.config.load import load_config
 
 
 def faults(text: str | bytes, tmp_path: Path, variables: dict[str, str] | None = None) -> list[str]:

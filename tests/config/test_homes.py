@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from streaming.config import Alerts, Config
+from streaming.config.alerts import Alerts
 from streaming.config.config_errors import KeyPath, key_text
 from streaming.config.keys import all_keys, field_at
-from streaming.config.timing import TimingSection
+from streaming.config.sections import Config, TimingSection
 from streaming.core.default_settings import DEFAULT_TIMING
 
 ROOT = Path(__file__).parents[2]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from streaming.config import ConfigFaults, load_alerts, load_config
-from streaming.config.config_errors import key_text
+from streaming.config.config_errors import ConfigFaults, key_text
 from streaming.config.line_numbers import key_lines
+from streaming.config.load import load_alerts, load_config
 from streaming.config.sections import Config, Notify
 
 TEXT = '''# a comment

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from streaming.config import Config, ConfigFaults, load_config
+from streaming.config.config_errors import ConfigFaults
+from streaming.config.load import load_config
+from streaming.config.sections import Config
 from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.settings import GroupRule
 from streaming.errors import ConfigError

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from streaming.cli import main
-from streaming.config import Config, ConfigFaults, load_config
+from streaming.config.config_errors import ConfigFaults
+from streaming.config.load import load_config
+from streaming.config.sections import Config
 
 
 def load(text: str, folder: Path, **environ: str) -> Config:

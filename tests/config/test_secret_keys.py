@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from streaming.config import Alerts, Config
+from streaming.config.alerts import Alerts
 from streaming.config.config_errors import sounds_secret
 from streaming.config.load import read_config
-from streaming.config.secret_kinds import SecretKind
+from streaming.config.sections import Config
+from streaming.config.values import SecretKind
 from streaming.secret_mask import MASK, masked
 from tests.canary import where_it_leaks, written
 from tests.config.secret_keys import OPTIONS, TextKey, read_with, text_keys

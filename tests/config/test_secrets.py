@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from streaming.config import ConfigFaults, load_config, read_config
-from streaming.config.config_errors import is_secret
+from streaming.config.config_errors import ConfigFaults, is_secret
 from streaming.config.effect import differences, summary
+from streaming.config.load import load_config, read_config
 from streaming.config.options import producer_arguments
 
 SECRET = "hunter2"

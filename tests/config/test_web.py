@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.config import ConfigFaults, load_config
+from streaming.config.config_errors import ConfigFaults
+from streaming.config.load import load_config
 
 
 def faults(text: str, folder: Path) -> list[str]:

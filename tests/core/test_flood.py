@@ -4,11 +4,9 @@ from collections import Counter
 
 import pytest
 
-from schemas.codec import REFUSED_AT_MOST
 from schemas.events import AnyEvent, ConsumerChange, Heartbeat, encode_event
 from schemas.facts import Fact, QuarantineFact
-from schemas.quarantine import DETAIL_AT_MOST
-from schemas.records import MAX_KEY_BYTES, MAX_RECORD_BYTES
+from schemas.records import DETAIL_AT_MOST, MAX_KEY_BYTES, MAX_RECORD_BYTES, REFUSED_AT_MOST
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.intake.membership import REASONS_AT_MOST
 from streaming.core.shard import CLUSTERS_AT_MOST, QUARANTINE_FACTS_AT_MOST, Folded, Record, fold

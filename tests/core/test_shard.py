@@ -8,8 +8,7 @@ import pytest
 
 from schemas.events import AnyEvent, Round, decode_event
 from schemas.facts import EventsLostFact, Fact, QuarantineFact
-from schemas.quarantine import QUARANTINED_BYTES
-from schemas.records import MAX_RECORD_BYTES
+from schemas.records import MAX_RECORD_BYTES, QUARANTINED_BYTES
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import Record, fold
 from streaming.core.state.group_state import new_state

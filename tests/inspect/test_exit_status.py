@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.config import Config
+from streaming.config.sections import Config
 from streaming.inspect.exit_status import exit_status
 from streaming.inspect.inspection import InspectOptions, expecting_members
 from streaming.inspect.snapshot import EmptyGroups, InspectedCluster, InspectedGroup

@@ -7,7 +7,7 @@ import pytest
 
 from streaming.collector.probing.client_schedule import NotAsked
 from streaming.collector.wire.request_counts import Outcome
-from streaming.config import Metrics
+from streaming.config.sections import Metrics
 from streaming.metrics.catalogue import METRICS, Metric
 from streaming.metrics.endpoints import ENDPOINTS
 from tests.metrics.scraping import kind_of

@@ -14,7 +14,7 @@ from schemas.facts import Severity
 from streaming.loopback.ports import free_port
 from streaming.notifier.monitor_health import MonitorLimits
 from streaming.notifier.retries import RetryPolicy
-from streaming.notifier.routes import Route
+from streaming.notifier.sink_view import Route
 from streaming.notifier.threads import Destination, NotifierSettings, deliver
 from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.wall_clock import now_ms

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from schemas import observed as o
 from schemas.facts import AlertChange, AlertClient, AlertFact, AlertQueue, Contradiction, Severity
 from schemas.reasons import ReasonDetails
-from streaming.notices import MonitorTrouble, Notice, OpenAlert, TroubleEvidence
+from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, TroubleEvidence
 
 SINCE = 1_763_744_283_000  # 2025-11-21 16:58:03 UTC
 NOW = SINCE + 300_000

@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from schemas.facts import AlertQueue
 from schemas.observed import Unconsumed
-from streaming.notices import OpenAlert, write
 from streaming.notices.affected import Waiting, queues_by_kind, waiting_in
 from streaming.notices.languages import LANGUAGES
+from streaming.notices.notice import OpenAlert
 from streaming.notices.page_parts import waiting_line
+from streaming.notices.page_text import write
 from tests.notices.incidents import NOW, SINCE, alert, notice
 
 PART = Unconsumed(unconsumed_ms=9_000)

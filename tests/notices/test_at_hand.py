@@ -12,9 +12,10 @@ import pytest
 from schemas.facts import Severity
 from schemas.observed import Unconsumed
 from streaming.cli import parser_with
-from streaming.notices import MonitorTrouble, Site, write
 from streaming.notices.fitting import LINES_AT_MOST
 from streaming.notices.languages import LANGUAGES
+from streaming.notices.notice import MonitorTrouble, Site
+from streaming.notices.page_text import write
 from tests.notices.incidents import INCIDENTS, NOW, SINCE, alert, client, notice, queues
 
 A_PART = Unconsumed(unconsumed_ms=9000)

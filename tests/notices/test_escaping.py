@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from streaming.notices import escape
+from streaming.notices.escaping import escape
 
 CHANNELS = ("plain", "markdown", "html", "slack")
 TRICKS = (

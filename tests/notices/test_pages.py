@@ -10,9 +10,9 @@ import pytest
 
 from schemas.facts import Cause, Severity
 from streaming.core.finding_kinds import ALERTING
-from streaming.notices import write
 from streaming.notices.fitting import LINES_AT_MOST
 from streaming.notices.languages import LANGUAGES
+from streaming.notices.page_text import write
 from tests.notices.incidents import INCIDENTS, NOW
 
 GOLDEN = Path(__file__).parent / "golden"

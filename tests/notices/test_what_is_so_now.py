@@ -8,9 +8,10 @@ from msgspec.structs import replace
 from schemas.facts import AlertQueue
 from schemas.observed import Unconsumed
 from schemas.reasons import ReasonDetails
-from streaming.notices import OpenAlert, write
 from streaming.notices.languages import LANGUAGES
+from streaming.notices.notice import OpenAlert
 from streaming.notices.page_parts import headline, note_on, queue_lines
+from streaming.notices.page_text import write
 from tests.notices.incidents import NOW, SINCE, A, alert, notice
 
 RIGHT_TS = SINCE + 120_000  # 17:00:03

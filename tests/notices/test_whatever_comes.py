@@ -12,10 +12,11 @@ from schemas import observed as o
 from schemas.facts import AlertChange, AlertClient, AlertFact, AlertQueue, Cause, Severity
 from streaming.cli import parser_with
 from streaming.core.finding_kinds import ALERTING
-from streaming.notices import MonitorTrouble, Notice, OpenAlert, Site, write
 from streaming.notices.commands import inspect_command
 from streaming.notices.fitting import LINES_AT_MOST
+from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Site
 from streaming.notices.page_parts import shown
+from streaming.notices.page_text import write
 from tests.notices.incidents import NOW, SINCE, alert, client, notice, queues
 
 NAMES = st.text(max_size=12) | st.sampled_from(

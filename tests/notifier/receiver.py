@@ -5,15 +5,14 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from schemas.facts import Fact
-from streaming.config import Alerts
-from streaming.notices import Notice
+from streaming.config.alerts import Alerts
+from streaming.notices.notice import Notice
 from streaming.notifier.grouping import update_pages
 from streaming.notifier.monitor_health import MonitorLimits, monitor_limits
 from streaming.notifier.open_alerts import OpenAlerts
 from streaming.notifier.pages import DueNotice, Page, PageSettings, SinkView, due_notices, ended_unsent, page_settings
-from streaming.notifier.routes import Route
 from streaming.notifier.silences import Silence
-from streaming.notifier.sink_view import CurrentState, current_state, view_of
+from streaming.notifier.sink_view import CurrentState, Route, current_state, view_of
 from tests.notifier.facts import NOW, S
 
 PAGES = page_settings(Alerts().pages)

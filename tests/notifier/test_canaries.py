@@ -10,21 +10,21 @@ from typing import Any, NamedTuple
 import pytest
 from deltalake import DeltaTable
 
-from streaming.config import Log, load_alerts, load_config
+from streaming.config.load import load_alerts, load_config
+from streaming.config.sections import Log
 from streaming.log_format import JsonLines, TextLines
 from streaming.loopback.ports import free_port
 from streaming.metrics.endpoints import readyz
 from streaming.metrics.exposition import Exposed, Exposition
-from streaming.notices import write
+from streaming.notices.page_text import write
 from streaming.notifier.from_config import notifier_settings
 from streaming.notifier.notifications_table import NotificationsTable
 from streaming.notifier.open_alerts import OpenAlerts
 from streaming.notifier.retries import RetryPolicy
-from streaming.notifier.routes import Route
 from streaming.notifier.send_test_page import test_destinations as send_test_pages
-from streaming.notifier.sink_view import CurrentState
+from streaming.notifier.sink_view import CurrentState, Route
 from streaming.notifier.sink_worker import SinkWorker, WorkerSettings
-from streaming.sinks import Sink
+from streaming.sinks.sink import Sink
 from tests.canary import where_it_leaks
 from tests.notifier.facts import NOW, alert
 from tests.notifier.receiver import AT_ONCE

@@ -8,8 +8,9 @@ from typing import get_args
 
 import pytest
 
-from streaming.config import Alerts, Config, load_alerts
-from streaming.config.alerts import SinkKind
+from streaming.config.alerts import Alerts, SinkKind
+from streaming.config.load import load_alerts
+from streaming.config.sections import Config
 from streaming.sinks.webhook import WebhookSink, webhook_payload
 from tests.sinks.messages import message
 from tests.sinks.server import Server

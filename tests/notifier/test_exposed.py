@@ -16,13 +16,13 @@ from streaming.errors import DeliveryError
 from streaming.loopback.ports import free_port
 from streaming.metrics.exposition import Exposed, Exposition
 from streaming.newest_facts import ClusterHealth
-from streaming.notices import MonitorTrouble
+from streaming.notices.notice import MonitorTrouble
 from streaming.notifier.exposed import NotifierCounts, NotifierStatus
 from streaming.notifier.retries import RetryPolicy
-from streaming.notifier.routes import Route
+from streaming.notifier.sink_view import Route
 from streaming.notifier.sink_worker import SinkStatus
 from streaming.notifier.threads import Destination, NotifierSettings, deliver
-from streaming.sinks import Message, Sink
+from streaming.sinks.sink import Message, Sink
 from tests.metrics.scraping import Scrape, get, of_process, scrape
 from tests.notifier.facts import NOW, alert, health
 from tests.notifier.receiver import AT_ONCE, LIMITS

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streaming.notices import Notice
+from streaming.notices.notice import Notice
 from streaming.notifier.from_config import link_template
 from tests.sinks.messages import message
 

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from streaming import private_files
-from streaming.notices import Text
+from streaming.notices.notice import Text
 from streaming.notifier.notifications_table import Delivery, NotificationsTable
 from tests.notices.incidents import INCIDENTS, NOW
 

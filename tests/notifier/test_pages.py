@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from schemas.facts import AlertQueue, Fact
 from streaming.notifier.pages import DueNotice, SendReason, affected, subject_name
-from streaming.notifier.routes import Route
 from streaming.notifier.silences import Silence
+from streaming.notifier.sink_view import Route
 from tests.core.fleet import Fleet
 from tests.notifier.facts import NOW, S, alert
 from tests.notifier.receiver import PAGES, Receiver

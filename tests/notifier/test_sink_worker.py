@@ -11,16 +11,15 @@ import pytest
 from schemas.facts import Fact
 from streaming import private_files
 from streaming.loopback.ports import free_port
-from streaming.notices import write
+from streaming.notices.page_text import write
 from streaming.notifier.notifications_table import Delivery
 from streaming.notifier.open_alerts import OpenAlerts
 from streaming.notifier.retries import RetryPolicy
-from streaming.notifier.routes import Route
-from streaming.notifier.sink_view import CurrentState
+from streaming.notifier.sink_view import CurrentState, Route
 from streaming.notifier.sink_worker import SinkWorker, WorkerSettings
-from streaming.sinks import Message, Sink
 from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.sinks.pagerduty import PagerDutySink
+from streaming.sinks.sink import Message, Sink
 from tests.notifier.facts import NOW, S, alert
 from tests.notifier.receiver import AT_ONCE
 from tests.sinks.server import Answer, Server

@@ -18,13 +18,13 @@ from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.heartbeat import Heartbeat
 from streaming.notifier.monitor_health import STARTING_MS
 from streaming.notifier.retries import RetryPolicy
-from streaming.notifier.routes import Route
 from streaming.notifier.silence_files import SilenceFiles, new_id
 from streaming.notifier.silences import Silence
+from streaming.notifier.sink_view import Route
 from streaming.notifier.state_files import StateInUse, locked_folder
 from streaming.notifier.threads import Destination, NotifierSettings, deliver, keep_delivering
-from streaming.sinks import Sink
 from streaming.sinks.pagerduty import PagerDutySink
+from streaming.sinks.sink import Sink
 from streaming.sinks.webhook import WebhookSink
 from tests.notifier.facts import NOW, S, alert, health
 from tests.notifier.receiver import AT_ONCE, LIMITS

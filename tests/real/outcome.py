@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from schemas.facts import Fact, GroupFact
-from streaming.notices import Notice
+from streaming.notices.notice import Notice
 from streaming.replay.alert_transitions import AlertTransition, details, headline, transitions
 from streaming.wording.numbers import ranges
 from tests.notifier.facts import NOW, S

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from schemas.codec import decode_record
 from schemas.events import AnyEvent, AssignmentReport
-from schemas.quarantine import Rejected
+from schemas.records import Rejected, decode_record
 from tests.e2e.job import ROOT
 from tests.real.jars import NEWEST, rocketmq_jars
 from tests.real.jvm import JAVA_SOURCES, compile_java

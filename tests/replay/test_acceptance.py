@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 from schemas.facts import Fact
 from schemas.identity import is_retry_topic
 from streaming.cli import main
-from streaming.config import load_config
+from streaming.config.load import load_config
 from streaming.demo import RECORDINGS
 from streaming.explain.expired_facts import read_expired
 from streaming.explain.read_facts import read_group

@@ -8,7 +8,7 @@ import pytest
 
 from schemas.events import decode_event, encode_event
 from schemas.facts import Fact
-from streaming.config import load_config
+from streaming.config.load import load_config
 from streaming.config.sections import Rule
 from streaming.replay.alert_transitions import as_json, transitions
 from streaming.replay.core_engine import core_facts

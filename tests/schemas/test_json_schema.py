@@ -10,9 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from schemas.codec import decode_record
 from schemas.events import EVENT_TYPES
-from schemas.quarantine import Rejected
+from schemas.records import Rejected, decode_record
 from scripts import json_schema
 from scripts.json_schema import FOLDER, schema_files, write_schema_files
 

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.events import decode_event, encode_event
 from schemas.facts import Fact
-from streaming.config import load_config
+from streaming.config.load import load_config
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state

@@ -3,8 +3,8 @@
 from typing import Any
 
 from schemas.facts import AlertFact, AlertQueue, Severity
-from streaming.notices import MonitorTrouble, Notice, OpenAlert, Text
-from streaming.sinks import Message
+from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Text
+from streaming.sinks.sink import Message
 
 NOW = 1_700_000_000_000
 

@@ -13,11 +13,11 @@ import pytest
 
 from schemas.facts import Severity
 from streaming.errors import DeliveryError, SetupError
-from streaming.sinks import Message, Sink
 from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.sinks.chat import ChatSink
 from streaming.sinks.log import LogSink
 from streaming.sinks.pagerduty import PagerDutySink
+from streaming.sinks.sink import Message, Sink
 from streaming.sinks.webhook import WebhookSink
 from tests.sinks.messages import NOW, blind, message
 from tests.sinks.server import Answer, Server

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from schemas.facts import AlertFact, EvaluationFailedFact, EventsLostFact, Severity
-from streaming.notices import Notice, OpenAlert, Text
+from streaming.notices.notice import Notice, OpenAlert, Text
 from streaming.notifier.notifications_table import Delivery, NotificationsTable
 from streaming.notifier.silence_files import FOLDER, SilenceFiles
 from streaming.notifier.silences import Silence

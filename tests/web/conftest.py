@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.notices import Site
+from streaming.notices.notice import Site
 from streaming.web.live.watch import Watch
 from streaming.web.security.access import AccessRules
 from streaming.web.security.users import Users

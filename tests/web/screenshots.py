@@ -18,7 +18,7 @@ from schemas.facts import Fact
 from streaming.cli import main as evenkeel
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.loopback.ports import free_port
-from streaming.notices import Site
+from streaming.notices.notice import Site
 from streaming.projections.projector import run_projections
 from streaming.replay.core_engine import core_facts
 from streaming.replay.input_file import open_input

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 
-from streaming.config import Config
+from streaming.config.sections import Config
 from streaming.networks import networks
 from streaming.web.app import web_app
 from streaming.web.live.watch import Watch

@@ -10,7 +10,8 @@ from shlex import quote
 
 import pytest
 
-from streaming.config import Alerts, Config, Notify, Tables
+from streaming.config.alerts import Alerts
+from streaming.config.sections import Config, Notify, Tables
 from streaming.web.app import web_app
 from streaming.web.from_config import started_as, web_settings
 from streaming.web.live.watch import Watch

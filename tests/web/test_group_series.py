@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from schemas.facts import AlertFact, Fact, GroupFact, HealthFact, RebalanceFact
 from streaming.metrics.exposition import Exposed, Exposition
 from streaming.metrics.series import MOST_CLUSTERS
-from streaming.notices import Site
+from streaming.notices.notice import Site
 from streaming.web.app import web_app
 from streaming.web.live.exposed import STALE_AFTER_S, facts_troubles
 from streaming.web.live.watch import Watch

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from starlette.applications import Starlette
 
 from schemas.facts import Severity
-from streaming.notices import Notice, OpenAlert
+from streaming.notices.notice import Notice, OpenAlert
 from streaming.notifier.from_config import link_template
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.silences import Silence

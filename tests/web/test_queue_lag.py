@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from schemas.facts import Fact, QueueWaiting
-from streaming.notices import Site
+from streaming.notices.notice import Site
 from streaming.web.views.group import Asked, GroupView, group_view
 from streaming.web.words import words_in
 from tests.explain.facts import T0, Teller

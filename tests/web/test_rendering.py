@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from schemas.facts import AlertChange, AlertClient, Fact, MemberFact
 from schemas.reasons import ReasonDetails
-from streaming.notices import Site
+from streaming.notices.notice import Site
 from streaming.web.rendering import read_static, renderer, visible
 from streaming.web.views.freshness import Freshness
 from streaming.web.views.group import Asked, group_view

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from starlette.applications import Starlette
 
-from streaming.notices import Site
+from streaming.notices.notice import Site
 from streaming.web.app import web_app
 from streaming.web.live.watch import Watch
 from streaming.web.settings import WebSettings

@@ -12,7 +12,7 @@ from kafka.errors import KafkaError
 
 from schemas.events import AnyEvent
 from streaming.collector.output.backlog import Backlog, KafkaRecord
-from streaming.config import server_list
+from streaming.config.values import server_list
 
 MAX_BYTES_IN_FLIGHT = 8 * 1024 * 1024  # handed to kafka-python and not yet acknowledged
 BATCH = 500

@@ -15,7 +15,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 from msgspec import Struct
 
-from streaming.config import server_list
+from streaming.config.values import server_list
 from streaming.wall_clock import now_ms
 
 LOOK_BACK_MS = 20_000

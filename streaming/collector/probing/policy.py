@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from zlib import crc32
 
-from streaming.config import Config
+from streaming.config.sections import Config
 from streaming.core.settings import Timing
 from streaming.core.state.pauses import longest_empty_ms
 

@@ -19,7 +19,7 @@ from hashlib import blake2b
 
 from schemas.events import AnyEvent, BrokerAnswer, Forget, Round
 from schemas.facts import Contradiction
-from schemas.quarantine import Rejected
+from schemas.records import Rejected
 from streaming.core.intake import clock
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import ListClaim, MarkerSource

@@ -1,8 +1,8 @@
 """A group whose events are refused, so that none of its rounds is taken: it is UNKNOWN, and a fact says so."""
 
 from schemas.facts import GroupFact, Kind
-from schemas.quarantine import Rejected
 from schemas.reasons import ReasonDetails, ReasonKind
+from schemas.records import Rejected
 from streaming.core.state.group import Group
 
 UNKNOWN_AFTER_REFUSED_MS = 35_000  # as long as a cluster may be without a round

@@ -20,7 +20,7 @@ from schemas.events import (
     TopicRoute,
 )
 from schemas.identity import MessageQueue
-from schemas.quarantine import Rejected
+from schemas.records import Rejected
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import HostedQueues
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from schemas.facts import GroupFact
 from streaming.explain.snapshot import ExplainedQueue
-from streaming.notices import OpenAlert
+from streaming.notices.notice import OpenAlert
 from streaming.notifier.silences import Silence
 from streaming.web.views.overview import Cluster, Waiting
 

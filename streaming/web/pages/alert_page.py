@@ -7,8 +7,8 @@ from streaming.errors import MonitorError, SourceError
 from streaming.explain.doubts import is_unseen
 from streaming.explain.snapshot_from_facts import steps_of
 from streaming.newest_facts import newest_alerts, newest_lives
-from streaming.notices import Notice, OpenAlert
 from streaming.notices.commands import silence_command
+from streaming.notices.notice import Notice, OpenAlert
 from streaming.notifier.silences import Silence, is_silenced
 from streaming.web.context import Answer, Context, NotFound
 from streaming.web.live.group_reader import Notification, read_notifications

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from streaming.errors import MonitorError
-from streaming.notices import OpenAlert
+from streaming.notices.notice import OpenAlert
 from streaming.notifier.silence_files import new_id
 from streaming.notifier.silences import Silence
 from streaming.web.context import BadRequest, Context, Refused

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from streaming.notices import OpenAlert, Site
 from streaming.notices.affected import seen_ts, worst_first
 from streaming.notices.commands import next_command
 from streaming.notices.evidence import evidence_of
 from streaming.notices.language import Language
+from streaming.notices.notice import OpenAlert, Site
 from streaming.notices.page_parts import (
     about,
     advice_on,

@@ -9,8 +9,8 @@ from streaming.explain.doubts import Doubt, doubt_of
 from streaming.explain.snapshot import ExplainedGroup, ExplainedQueue, MonitorStatus, UnalertedQueues
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.newest_facts import KnownGroup, newest_alerts, newest_group
-from streaming.notices import Site
 from streaming.notices.language import Language
+from streaming.notices.notice import Site
 from streaming.web.views.alerts import AlertView, alert_view, in_order
 from streaming.web.views.overview import STATES, Waiting, findings_of, lag_of
 from streaming.web.views.queue_map import QueueMap, level_of, queue_map

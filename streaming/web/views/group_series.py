@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from streaming.metrics import catalogue as m
 from streaming.metrics.series import MOST_CLUSTERS, Series, label, seconds, within
 from streaming.newest_facts import GroupName, KnownGroup
-from streaming.notices import OpenAlert
+from streaming.notices.notice import OpenAlert
 from streaming.web.views.known import Known, of_groups
 
 STATUSES = ("healthy", "findings", "settling", "unknown", "excluded", "empty")

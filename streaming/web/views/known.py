@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from schemas.facts import AlertFact, Fact, GroupFact, HealthFact, RebalanceFact
 from streaming.explain.snapshot import MonitorStatus, monitor_status
 from streaming.newest_facts import ClusterHealth, GroupName, KnownGroup, alert_after, group_after, health_after
-from streaming.notices import OpenAlert
+from streaming.notices.notice import OpenAlert
 
 KEEP_RESOLVED_MS = 86_400_000
 Key = TypeVar("Key")

@@ -13,8 +13,8 @@ from streaming.core.group_status import REPEAT_STATUS_MS
 from streaming.explain.doubts import is_unseen
 from streaming.explain.waiting import waiting_of_group
 from streaming.newest_facts import ClusterHealth, GroupName, KnownGroup
-from streaming.notices import OpenAlert
 from streaming.notices.affected import QueueKey, queue_keys
+from streaming.notices.notice import OpenAlert
 from streaming.web.views.alerts import in_order, level_of
 from streaming.web.views.known import Known, of_groups
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from streaming.notices import OpenAlert
+from streaming.notices.notice import OpenAlert
 from streaming.notifier.silences import Silence
 from streaming.web.views.alerts import in_order
 

@@ -7,9 +7,9 @@ from schemas.reasons import ReasonDetails
 from streaming.core.finding_kinds import Scope, row_of
 from streaming.explain.reasons import why_of
 from streaming.explain.snapshot import ExplainedQueue
-from streaming.notices import OpenAlert
 from streaming.notices.language import Language
 from streaming.notices.languages import LANGUAGES
+from streaming.notices.notice import OpenAlert
 from streaming.notices.page_parts import headline, note_on, who_should_own
 from streaming.web.words.chinese import CHINESE, STEPS
 from streaming.web.words.english import ENGLISH

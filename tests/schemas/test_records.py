@@ -10,10 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from schemas.codec import decode_record
 from schemas.events import EVENT_TYPES, AnyEvent, Round, encode_event
-from schemas.quarantine import EARLIEST_TS, MAX_AHEAD_OF_ARRIVAL_MS, Rejected
-from schemas.records import MAX_RECORD_BYTES, group_key, record_values
+from schemas.records import (
+    EARLIEST_TS,
+    MAX_AHEAD_OF_ARRIVAL_MS,
+    MAX_RECORD_BYTES,
+    Rejected,
+    decode_record,
+    group_key,
+    record_values,
+)
 
 TS = 1_700_000_000_000
 SAMPLES = [path.read_bytes() for path in sorted(Path(__file__).with_name("samples").glob("*.json"))]
