@@ -16,11 +16,9 @@ from streaming.config.sections import Config, Job, Metrics, Notify, Source, Spar
 from streaming.demo.example_queries import example_queries
 from streaming.demo.fleet import demo_templates
 from streaming.demo.live_run import FINISH_WITHIN_S, TOPIC, DemoRun
-from streaming.demo.scenarios import load_scenarios
-from streaming.demo.schedule import CLUSTER
+from streaming.demo.schedule import CLUSTER, load_scenarios
 from streaming.demo.terminal import Terminal
-from streaming.loopback.kafka import LoopbackKafka, kafka_jars
-from streaming.loopback.ports import free_port
+from streaming.loopback.kafka import LoopbackKafka, free_port, kafka_jars
 from streaming.metrics.endpoints import start_serving
 from streaming.replay.output_folder import fresh_folder
 from streaming.replay.spark_engine import SHORT_LIVED

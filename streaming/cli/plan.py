@@ -79,8 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         check(arguments.picture)
     current = _current(arguments)
     change = checked(_change(arguments, current), current)
-    from streaming.simulation.planning.forecast import forecasts, strategy_of
-    from streaming.simulation.planning.forecast_text import lines
+    from streaming.simulation.planning.forecast import as_text, forecasts, strategy_of
 
     with waiting("Trying each strategy on a simulated group"):
         found = forecasts(current, change)
@@ -93,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
         rows = [one.as_json() for one in found]
         print(json.dumps({"group": current.group, "change": msgspec.to_builtins(change), "forecasts": rows}, indent=1))
         return 0
-    print("\n".join(map(plain, lines(found, title, strategy_of(current)))))
+    print("\n".join(map(plain, as_text(found, title, strategy_of(current)))))
     return 0
 
 

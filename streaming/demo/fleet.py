@@ -10,9 +10,8 @@ from schemas.events import decode_event
 from streaming.demo.schedule import CLUSTER, Scheduled
 from streaming.simulation.load.fleet_spec import JOIN, FleetSpec, faults_named, templates_for
 from streaming.simulation.load.generated_fleet import GeneratedFleet
-from streaming.simulation.load.generated_group import GeneratedGroup, GroupRound
+from streaming.simulation.load.generated_group import GeneratedGroup, GroupIdentity, GroupRound
 from streaming.simulation.load.group_template import ROUNDS_A_MINUTE, GroupTemplate, RecordedDisruption
-from streaming.simulation.load.renaming import GroupIdentity
 
 GROUPS = (
     "billing", "carts", "catalog", "coupons", "invoices", "ledger",

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from schemas.facts import AlertFact, AlertState, Fact, GroupFact
 from streaming.core.finding_kinds import RIGHT
-from streaming.demo.scenarios import Scenario
+from streaming.demo.schedule import Scenario
 from streaming.replay.alert_transitions import AlertTransition, details, headline
 from streaming.snapshots.group_text import ALERT_STYLES, status_style
 from streaming.snapshots.lines import Line

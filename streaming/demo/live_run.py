@@ -1,6 +1,7 @@
 """A run of the demo: records go into Kafka, the job runs in this process, and committed facts are printed."""
 
 import heapq
+import logging
 import os
 import signal
 import sys
@@ -8,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from threading import Event, Thread
 from types import FrameType
 
@@ -22,17 +24,17 @@ from streaming.config.sections import Config, Source
 from streaming.config.values import host_and_port
 from streaming.demo.fleet import GROUPS, simulated_schedule
 from streaming.demo.live_output import LiveOutput
-from streaming.demo.page_log import PageLog
 from streaming.demo.played_collector import PlayedCollector
 from streaming.demo.publisher import Publisher
-from streaming.demo.scenarios import Scenario
-from streaming.demo.schedule import CLUSTER, Scheduled, schedule
+from streaming.demo.schedule import CLUSTER, Scenario, Scheduled, schedule
 from streaming.demo.terminal import Terminal
+from streaming.log_format import TextLines
 from streaming.metrics.endpoints import start_serving
 from streaming.metrics.exposition import Exposed
 from streaming.projections.projector import run_projections
 from streaming.simulation.load.group_template import GroupTemplate
 from streaming.simulation.load.segment import ROUND_MS
+from streaming.sinks.log import log as pages
 from streaming.spark.job_counts import JobCounts
 from streaming.spark.service import serve
 from streaming.tables.facts_reader import FactsReader
@@ -50,6 +52,33 @@ TO_LOOK_AT = (
     "Health: evenkeel itself. Plan: what a change would do to a group",
 )
 STDERR = 2  # the descriptor that child processes inherit, also if sys.stderr was replaced
+
+
+class PageLog(logging.FileHandler):
+    """A log handler that takes every page from its creation on, so that none goes to standard error."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, encoding="utf-8")
+        formatter = TextLines("%(asctime)sZ %(message)s", "%Y-%m-%dT%H:%M:%S")
+        formatter.converter = time.gmtime
+        self.setFormatter(formatter)
+        self._titles: SimpleQueue[str] = SimpleQueue()
+        pages.addHandler(self)
+        pages.setLevel(logging.INFO)
+        pages.propagate = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        super().emit(record)
+        self._titles.put(self.format(record).partition("\n")[0].partition(" ")[2])
+
+    def new_titles(self) -> list[str]:
+        """The titles of pages since the last call."""
+        return [self._titles.get() for _ in range(self._titles.qsize())]
+
+    def close(self) -> None:
+        pages.removeHandler(self)
+        pages.propagate = True
+        super().close()
 
 
 @dataclass

@@ -13,7 +13,7 @@ from streaming.collector.probing.client_schedule import NotAsked, reason_of
 from streaming.collector.probing.lag import Lags
 from streaming.collector.wire.request_counts import Outcome, RequestCounts
 from streaming.collector.wire.requests import Code
-from streaming.loopback.ports import free_port
+from streaming.loopback.kafka import free_port
 from streaming.metrics.exposition import Exposed, Exposition
 from tests.collector.fake_rocketmq import FakeCluster, served
 from tests.collector.test_cluster_probe import two_clients

@@ -5,10 +5,9 @@ from contextlib import suppress
 
 import pytest
 
-from streaming.demo.scenarios import load_scenarios
-from streaming.demo.schedule import CLUSTER
+from streaming.demo.schedule import CLUSTER, load_scenarios
 from streaming.loopback import LoopbackKafka
-from streaming.loopback.ports import free_port
+from streaming.loopback.kafka import free_port
 from tests.e2e.conftest import MakeJob
 from tests.e2e.hook import until
 from tests.e2e.job import PATIENCE_S

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from streaming.demo.scenarios import load_scenarios
-from streaming.demo.schedule import CLUSTER
+from streaming.demo.schedule import CLUSTER, load_scenarios
 from streaming.loopback import LoopbackKafka
-from streaming.loopback.ports import free_port
+from streaming.loopback.kafka import free_port
 from tests.collector.fake_rocketmq import served
 from tests.collector.test_cluster_probe import two_clients
 from tests.e2e.conftest import MakeJob

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from streaming.demo.publisher import Publisher
-from streaming.demo.scenarios import Scenario, load_scenarios
-from streaming.demo.schedule import CLUSTER, schedule
+from streaming.demo.schedule import CLUSTER, Scenario, load_scenarios, schedule
 from streaming.loopback import LoopbackKafka
 from streaming.wall_clock import now_ms
 from tests.e2e.conftest import MakeJob

@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 
 from schemas.tables import NOTIFICATIONS
-from streaming.loopback.ports import free_port
+from streaming.loopback.kafka import free_port
 from streaming.notifier import notifications_table
 from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.heartbeat import Heartbeat

@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 
 from schemas.identity import MessageQueue
 from streaming.collector.wire.acl import Credentials
-from streaming.loopback.ports import free_port
+from streaming.loopback.kafka import free_port
 from tests.real import asking
 from tests.real.child_process import ChildProcess
 from tests.real.go import build_go_client

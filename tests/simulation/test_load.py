@@ -28,9 +28,8 @@ from streaming.simulation.load.fleet_spec import (
     templates_for,
 )
 from streaming.simulation.load.generated_fleet import GeneratedFleet, generated_fleet
-from streaming.simulation.load.generated_group import GeneratedGroup, GroupRound
+from streaming.simulation.load.generated_group import GeneratedGroup, GroupIdentity, GroupRound, new_names
 from streaming.simulation.load.group_template import FIRST_MINUTES, IDLE_MINUTES, ROUNDS_A_MINUTE, GroupTemplate
-from streaming.simulation.load.renaming import GroupIdentity, new_names
 from streaming.simulation.load.segment import WatchedGroup
 from streaming.simulation.simulated_group import Shape, SimulatedGroup
 from tests.records import accepted

@@ -7,9 +7,8 @@ from itertools import count
 from random import Random
 
 from streaming.simulation.load.fleet_spec import JOIN, FleetSpec
-from streaming.simulation.load.generated_group import GeneratedGroup, GroupRound
+from streaming.simulation.load.generated_group import GeneratedGroup, GroupIdentity, GroupRound
 from streaming.simulation.load.group_template import IDLE_MINUTES, ROUNDS_A_MINUTE, GroupTemplate, RecordedDisruption
-from streaming.simulation.load.renaming import GroupIdentity
 from streaming.simulation.load.segment import CLUSTER
 
 WORDS = (

@@ -1,4 +1,8 @@
-"""One generated group: it goes from segment to segment, and gives the events of one round after the other."""
+"""One generated group: its names, and its segments, which give the events of one round after the other.
+
+Its names have the order of those of the simulated group: strategies go by the order of client ids and of topics. A
+strategy that goes by the names themselves (CONSISTENT_HASH, or rooms in client ids) cannot be renamed.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,60 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
+from schemas.identity import host_of, is_retry_topic, java_order, retry_topic
 from schemas.records import group_key, record_values
-from streaming.simulation.load.event_template import SEQ, TS
+from streaming.simulation.load.event_template import SEQ, TS, NameKind, Placeholders
 from streaming.simulation.load.group_template import ROUNDS_A_MINUTE, GroupTemplate, RecordedDisruption
-from streaming.simulation.load.renaming import GroupIdentity, new_names
 from streaming.simulation.load.segment import Segment
+
+_HOSTS = 254 * 256 * 256  # addresses in 10.0.0.0/8 whose last number is 1 to 254
+
+
+class GroupIdentity(NamedTuple):
+    """The names of a group. ``source``: the producer of its events.
+
+    ``has_nanos``: client ids are ``ip@pid#nanoseconds``, as clients from 4.9 on make them, else ``ip@pid``.
+    """
+
+    cluster: str
+    source: str
+    group: str
+    topic: str
+    has_nanos: bool = True
+
+
+def new_names(placeholders: Placeholders, identity: GroupIdentity, random: Random) -> list[bytes]:
+    """The group's names, as ``EventTemplate.fill`` takes them."""
+    clients = _by_kind(placeholders, NameKind.CLIENT)
+    found = dict(zip(clients, _client_ids(len(clients), identity.has_nanos, random), strict=True))
+    hosts = {host_of(old): host_of(new) for old, new in found.items()}
+    topics = [topic for topic in _by_kind(placeholders, NameKind.TOPIC) if not is_retry_topic(topic)]
+    others = {topic: f"{identity.topic}-{index + 1}" if index else identity.topic for index, topic in enumerate(topics)}
+
+    def named(kind: NameKind, text: str) -> str:
+        if kind is NameKind.TOPIC:
+            return others.get(text) or retry_topic(identity.group)
+        if kind is NameKind.CLIENT:
+            return found[text]
+        return hosts[text] if kind is NameKind.HOST else str(getattr(identity, kind.value))
+
+    return [named(kind, text).replace("%", "%%").encode() for kind, text in placeholders.names]
+
+
+def _by_kind(placeholders: Placeholders, expected: NameKind) -> list[str]:
+    return sorted((text for kind, text in placeholders.names if kind is expected), key=java_order)
+
+
+def _client_ids(count: int, has_nanos: bool, random: Random) -> list[str]:
+    """The client ids in their order, each on its own host."""
+    made = []
+    for number in random.sample(range(_HOSTS), count):
+        high, low = divmod(number, 254)
+        address = f"10.{high >> 8}.{high & 255}.{low + 1}"
+        nanos = f"#{random.randrange(10**14, 8 * 10**14)}" if has_nanos else ""
+        made.append(f"{address}@{random.randrange(1, 65_536)}{nanos}")
+    return sorted(made, key=java_order)
+
 
 OLDEST_MS = 10**9  # for how long before they are first seen clients have run, at most
 
