@@ -1,20 +1,4 @@
-"""The errors that evenkeel raises on purpose.
-
-    MonitorError
-      ConfigError              the configuration is refused: every fault at once
-      StateVersionError        stored state was written by another version
-      CheckpointError          the checkpoint and the tables or the configuration do not belong together
-      AwayError                Kafka, a storage or the network is not there now: the same may succeed later
-      InUseError               another process uses what this one needs for itself
-      SourceError              an input file or topic cannot be read as what it should be
-      SetupError               the machine lacks something that is needed
-      PublishError             an event did not get to Kafka or into a file
-      CollectorError           RocketMQ cannot be asked, or its answer cannot be read
-      OutputError              a result cannot be written
-      DeliveryError            a sink did not take a page, or may not have taken it
-
-Each message says what, where, and what to do.
-"""
+"""The errors that evenkeel raises on purpose. Each message says what, where, and what to do."""
 
 
 class MonitorError(Exception):
@@ -22,7 +6,7 @@ class MonitorError(Exception):
 
 
 class ConfigError(MonitorError):
-    """The configuration is refused."""
+    """The configuration is refused: every fault at once."""
 
 
 class StateVersionError(MonitorError):
@@ -42,7 +26,7 @@ class InUseError(MonitorError):
 
 
 class SourceError(MonitorError):
-    """An input cannot be read as what it should be."""
+    """An input file or topic cannot be read as what it should be."""
 
 
 class SetupError(MonitorError):
@@ -50,7 +34,7 @@ class SetupError(MonitorError):
 
 
 class PublishError(MonitorError):
-    """An event could not be handed over."""
+    """An event did not get to Kafka or into a file."""
 
 
 class CollectorError(MonitorError):

@@ -37,7 +37,7 @@ from streaming.simulation.load.segment import ROUND_MS
 from streaming.sinks.log import log as pages
 from streaming.spark.job_counts import JobCounts
 from streaming.spark.service import serve
-from streaming.tables.facts_reader import FactsReader
+from streaming.tables.facts_log import FactsReader
 from streaming.tables.storage import mark_replayed
 from streaming.wall_clock import now_ms
 

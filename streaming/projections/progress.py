@@ -26,10 +26,9 @@ class Position(Struct, frozen=True, kw_only=True):
 
 
 class Pending(Struct, frozen=True, kw_only=True):
-    """A batch that was begun. ``appended``: tables that have it only by the notes of an older evenkeel."""
+    """A batch that was begun. ``upto``: the position after it."""
 
     upto: Position
-    appended: tuple[str, ...] = ()
 
 
 class Progress(Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ The facts of a batch are recorded before anything is written. An append records 
 repeated. A merge needs no such record: it applies only a larger ``seq``, so repeating it changes nothing.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -57,14 +57,13 @@ class Projector:
         """Repeat an interrupted batch, if there is one, with the same facts."""
         pending = self._progress.pending
         if pending is not None:
-            has = {*pending.appended, *(table.name for table in HISTORY if self._has(table))}
-            self._project(facts_between(self._log, self._progress.done, pending.upto), has)
+            self._project(facts_between(self._log, self._progress.done, pending.upto), is_repeated=True)
             self._keep_done(pending.upto)
 
-    def _project(self, facts: pa.Table, has: Collection[str] = ()) -> None:
+    def _project(self, facts: pa.Table, is_repeated: bool = False) -> None:
         for table in HISTORY:
             rows = rows_of(table, facts)
-            if rows.num_rows and table.name not in has:
+            if rows.num_rows and not (is_repeated and self._has(table)):
                 self._table[table.name].append(rows, self._progress.identity, self._progress.batch_id)
         for table in CURRENT:
             rows = rows_of(table, facts)

@@ -1,21 +1,16 @@
 """The checkpoint of an evenkeel up to 0.1, whose projections were a Spark query. It is read once, then deleted.
 
-The tables continue from there. If it stopped within a commit, its position is not known: None is returned, and the
-projections start over.
+The tables continue from there. If it stopped within a batch or a commit, which tables have which facts is not known:
+None is returned, and the projections start over.
 """
 
-from collections.abc import Iterable, Iterator
-
 import msgspec
-from deltalake import DeltaTable
 from msgspec import Struct, field
 
-from schemas.tables import HISTORY
-from streaming.projections.progress import Pending, Position, Progress, checkpoint_of
-from streaming.tables.storage import TextFiles, delta_uri
+from streaming.projections.progress import Position, Progress, checkpoint_of
+from streaming.tables.storage import TextFiles
 
 SPARKS_FILES = ("offsets", "commits", "sources", "metadata", "evenkeel")
-NEWEST_COMMITS = 1000
 
 
 class _Offset(Struct):
@@ -27,28 +22,15 @@ class _Offset(Struct):
     initial: bool = field(name="isStartingVersion", default=False)
 
 
-class _Note(Struct):
-    """The note of each append of the query in the log."""
-
-    projections: str
-    batch_id: int
-
-
 def read_spark_checkpoint(tables: str) -> Progress | None:
     """The progress in the checkpoint; None if there is no checkpoint, or no position to continue from."""
     files = checkpoint_of(tables)
     identity = files.read("evenkeel/identity")
     committed, begun = (max(_numbers(files, folder), default=-1) for folder in ("commits", "offsets"))
     done = _position(files, committed)
-    if identity is None or done is None:
+    if identity is None or done is None or begun > committed:
         return None
-    if begun <= committed:
-        return Progress(identity=identity, batch_id=committed + 1, done=done)
-    upto = _position(files, begun)
-    if upto is None:
-        return None
-    pending = Pending(upto=upto, appended=tuple(_appended(tables, identity, begun)))
-    return Progress(identity=identity, batch_id=begun, done=done, pending=pending)
+    return Progress(identity=identity, batch_id=committed + 1, done=done)
 
 
 def delete_spark_checkpoint(tables: str) -> None:
@@ -70,18 +52,3 @@ def _position(files: TextFiles, number: int) -> Position | None:
 
 def _numbers(files: TextFiles, folder: str) -> list[int]:
     return [int(name) for name in files.names(folder) if name.isdecimal()]
-
-
-def _appended(tables: str, identity: str, batch_id: int) -> Iterator[str]:
-    for table in HISTORY:
-        path = delta_uri(f"{tables}/{table.name}")
-        if DeltaTable.is_deltatable(path):
-            said = (commit.get("userMetadata") for commit in DeltaTable(path).history(NEWEST_COMMITS))
-            if any(note.projections == identity and note.batch_id == batch_id for note in _notes(said)):
-                yield table.name
-
-
-def _notes(said: Iterable[str | None]) -> Iterator[_Note]:
-    for text in said:
-        if text is not None and text.startswith('{"projections"'):
-            yield msgspec.json.decode(text, type=_Note)

@@ -14,7 +14,7 @@ from streaming.replay.output_folder import fresh_folder
 from streaming.spark.job import plan_of, run_to_end
 from streaming.spark.session import SparkSession, build_session
 from streaming.spark.sources import FileSource
-from streaming.tables.facts_reader import FactsReader
+from streaming.tables.facts_log import FactsReader
 from streaming.tables.storage import mark_replayed
 
 # Most of a short run is Java compiling what it will hardly use: without its second compiler it takes half the time.

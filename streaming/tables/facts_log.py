@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from pyarrow.fs import FileSystem, FileType
 
-from schemas.facts import Fact, Payload, payload_column
+from schemas.facts import PAYLOADS, Fact, Payload, payload_column
 from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
 from streaming.tables.storage import delta_uri, files_in
 
@@ -92,6 +93,24 @@ class FactsLog:
                 return [json.loads(line) for line in stream.read().splitlines() if line.strip()]
         except FileNotFoundError:
             return None
+
+
+class FactsReader:
+    """A reader of the facts that a job commits, from the first commit on. ``kinds``: payloads."""
+
+    def __init__(self, path: Path, kinds: Sequence[type[Payload]] = PAYLOADS) -> None:
+        self._log = FactsLog(str(path))
+        self._kinds = kinds
+        self._next = 0
+
+    def new(self) -> list[Fact]:
+        """The facts committed since the last call, in each group's order; empty while there is no table."""
+        facts: list[Fact] = []
+        while (files := self._log.new_files(self._next)) is not None:
+            for file in files:
+                facts += self._log.facts(file, self._kinds)
+            self._next += 1
+        return sorted(facts, key=lambda fact: (fact.ts, fact.cluster, fact.group, fact.seq))
 
 
 def _entry(version: int) -> str:

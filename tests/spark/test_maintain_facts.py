@@ -10,6 +10,7 @@ from threading import Event, Thread
 
 import pytest
 from deltalake import DeltaTable
+from tenacity import stop_after_attempt
 
 from streaming.projections.projector import run_projections
 from streaming.spark.maintain import maintain_facts, maintain_hourly
@@ -164,7 +165,7 @@ def test_a_commit_that_loses_a_race_is_computed_again(tables):
     def add(times):
         for _ in range(times):
             try:
-                retried(lambda: tables.spark.sql(f"UPDATE delta.`{path}` SET seq = seq + 1"), tries=20)
+                retried.copy(stop=stop_after_attempt(20))(tables.spark.sql, f"UPDATE delta.`{path}` SET seq = seq + 1")
             except Exception as error:
                 failed.append(error)
 
