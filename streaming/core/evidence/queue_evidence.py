@@ -116,17 +116,6 @@ class QueueEvidence:
         unhealthy_since_ts = queue.since_ts if self.found is Kind.STALLED else queue.unhealthy_since_ts or now
         return now - unhealthy_since_ts < timing.grace_broker_ms and self.topic.follows_another_route
 
-    @property
-    def may_be_behind(self) -> bool:
-        """True if a route that had the queue may be back, while the name servers that are asked lag behind.
-
-        A client took the queue long after it had left the route. A client with an old route would never have released
-        it.
-        """
-        grace_ms, since_ts = self.topic.timing.grace_broker_ms, self.queue.mismatch_since_ts
-        is_taken_again = self.was_in_route and since_ts > self.topic.route_changed_ts + grace_ms
-        return is_taken_again and self.topic.now - since_ts < grace_ms
-
     def _has_settled_too_long(self) -> bool:
         since_ts = self.queue.mismatch_since_ts
         return since_ts > 0 and self.topic.now - since_ts > self._longest_settling_ms(since_ts)

@@ -84,7 +84,6 @@ class QueueRecord(Struct, frozen=True, kw_only=True, gc=False):
     # A queue outside the route
     is_route_confirmed: bool = False  # the route is known, and came again after the queue was first reported
     route_confirmed_ts: int = 0
-    may_be_behind: bool = False  # a route that had the queue may be back, and the name servers lag behind
 
     @property
     def is_heard(self) -> bool:
@@ -127,7 +126,6 @@ def record_outside_route(q: QueueEvidence) -> QueueRecord:
     route = {
         "is_route_confirmed": topic.route_known and topic.confirmed_ts > q.queue.mismatch_since_ts,
         "route_confirmed_ts": topic.confirmed_ts,
-        "may_be_behind": q.may_be_behind,
     }
     return _record(q, [], topic.listed.answered(q.counting) if q.counting else NO_REPORTS, route)
 
