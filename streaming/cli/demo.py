@@ -108,9 +108,9 @@ def _served(config: Config, job: JobCounts, stop: Event) -> Iterator[Callable[[]
     from streaming.notifier.exposed import NotifierCounts
     from streaming.notifier.from_config import notifier_settings
     from streaming.notifier.threads import keep_delivering
-    from streaming.web.from_config import web_settings
     from streaming.web.live.watch import Watch
     from streaming.web.server import keep_serving
+    from streaming.web.settings import web_settings
 
     alerts = demo_alerts(config.web.listen)
     shown, sent = web_settings(config, alerts), notifier_settings(config, alerts)

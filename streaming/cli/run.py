@@ -69,9 +69,9 @@ def _pages_and_metrics(
     if not config.web.in_run and not config.metrics.listen:
         return lambda: None
     from streaming.metrics.endpoints import start_serving
-    from streaming.web.from_config import web_settings
     from streaming.web.live.watch import POLL_S, Watch
     from streaming.web.server import keep_serving
+    from streaming.web.settings import web_settings
 
     pages = web_settings(config, alerts, arguments.config) if config.web.in_run else None
     watch = Watch(config.tables.path)

@@ -30,8 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _print_line(arguments)
     config, alerts = configured_with_alerts(arguments, options_given(arguments, KEYS), writes=())
     from streaming.notifier.from_config import absolute
-    from streaming.web.from_config import web_settings
     from streaming.web.server import serve
+    from streaming.web.settings import web_settings
 
     settings = web_settings(config, alerts, arguments.config)
     if arguments.tables is not None:  # not those of the configuration's file

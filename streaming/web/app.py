@@ -1,6 +1,7 @@
 """The addresses of the server, and the functions that answer them."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Container
+from functools import partial
 
 from anyio import to_thread
 from starlette.applications import Starlette
@@ -15,25 +16,21 @@ from streaming.errors import MonitorError
 from streaming.metrics.endpoints import ENDPOINTS, response
 from streaming.metrics.exposition import Exposed, Exposition
 from streaming.web.api.routes import api_routes
-from streaming.web.context import LANGUAGE_COOKIE, Answer, Context
+from streaming.web.context import LANGUAGE_COOKIE, ZONE_COOKIE, ZONES, Answer, Context
 from streaming.web.live.exposed import facts_reader, facts_troubles
 from streaming.web.live.watch import Watch
-from streaming.web.pages.alert_page import AlertPage
-from streaming.web.pages.group_page import GroupFacts, GroupPage
-from streaming.web.pages.health_page import HealthPage
-from streaming.web.pages.overview_page import OverviewPage
+from streaming.web.pages.alert_page import alert_page
+from streaming.web.pages.group_page import GroupFacts, group_page
+from streaming.web.pages.health_page import health_page
+from streaming.web.pages.overview_page import overview_page
 from streaming.web.pages.plan_page import PlanPage
-from streaming.web.pages.silences_page import SilencesPage
-from streaming.web.pages.silencing import Silencing
-from streaming.web.posted_form import Form, PostedForms
-from streaming.web.queries import number, one_of, text
+from streaming.web.pages.silences import Silencing, silences_page
 from streaming.web.rendering import address
+from streaming.web.request_values import Form, PostedForms, number, one_of, text
 from streaming.web.security.access import Access
-from streaming.web.security.guard import WITHOUT_USER, Guard
-from streaming.web.security.headers import KEPT
+from streaming.web.security.guard import KEPT, WITHOUT_USER, Guard
 from streaming.web.settings import WebSettings
 from streaming.web.words import WORDS
-from streaming.web.zones import CHOICES, CHOSEN_COOKIE
 
 Handler = Callable[[Request], Awaitable[Response]]
 PAGES = ("silences", "health", "plan")
@@ -48,19 +45,21 @@ def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None)
 
     ``exposed``: the metrics of the process; None: it serves the pages only.
     """
-    exposition = Exposition(exposed or exposed_pages(settings, watch))
+    exposition = Exposition(
+        exposed or Exposed("web", [facts_reader(watch, settings.series_limit)], lambda: facts_troubles(watch))
+    )
     context = Context(settings, watch, PAGES)
     facts = GroupFacts(context)
     posted = PostedForms(context)
     silencing, pages = Silencing(context, posted), Pages(context)
-    plan = PlanPage(context, facts)
-    app = Starlette(
+    plan = PlanPage(facts)
+    return Starlette(
         routes=[
-            Route("/", pages.page(OverviewPage(context).answer)),
-            Route("/group", pages.page(GroupPage(context, facts).answer)),
-            Route("/alert", pages.page(AlertPage(context, facts).answer)),
-            Route("/silences", pages.page(SilencesPage(context).answer)),
-            Route("/health", pages.page(HealthPage(context).answer)),
+            Route("/", pages.page(partial(overview_page, context))),
+            Route("/group", pages.page(partial(group_page, facts))),
+            Route("/alert", pages.page(partial(alert_page, facts))),
+            Route("/silences", pages.page(partial(silences_page, context))),
+            Route("/health", pages.page(partial(health_page, context))),
             Route("/plan", pages.page(plan.answer)),
             Route("/plan", pages.posted(posted, plan.answer_to_form), methods=["POST"]),
             Route("/open", open_link),
@@ -68,15 +67,14 @@ def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None)
             Route("/silence/end", silencing.end, methods=["POST"]),
             Route("/changes", changes(context)),
             Route("/language", choice(LANGUAGE_COOKIE, WORDS, "en")),
-            Route("/zone", choice(CHOSEN_COOKIE, CHOICES, "local")),
+            Route("/zone", choice(ZONE_COOKIE, ZONES, "local")),
             Route("/static/{name}", static(context)),
-            api_routes(context, facts),
+            api_routes(facts),
             *(Route(path, endpoint(exposition)) for path in ENDPOINTS),
         ],
         middleware=[Middleware(Guard, access=Access(settings.access))],
         exception_handlers={HTTPException: not_found(context)},
     )
-    return app
 
 
 class Pages:
@@ -182,10 +180,6 @@ def static(context: Context) -> Handler:
         return Response(file.content, media_type=file.media_type, headers={"Cache-Control": KEPT})
 
     return handle
-
-
-def exposed_pages(settings: WebSettings, watch: Watch) -> Exposed:
-    return Exposed("web", [facts_reader(watch, settings.series_limit)], lambda: facts_troubles(watch))
 
 
 def endpoint(exposition: Exposition) -> Handler:

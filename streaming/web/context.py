@@ -1,20 +1,20 @@
 """The context that handlers share: the known facts, the user, the language, and how an answer is made."""
 
-import logging
+import re
 from collections.abc import Callable
-from datetime import timezone
+from datetime import timezone, tzinfo
 from typing import Any, NamedTuple
 
 from anyio import CapacityLimiter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from streaming.config.alert_rule_checks import zone_named
 from streaming.errors import MonitorError
 from streaming.notices.notice import Site
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.state_files import running_notifier
 from streaming.wall_clock import now_ms
-from streaming.web.live.ranking import Ranking
 from streaming.web.live.watch import Watch
 from streaming.web.rendering import StaticFile, read_static, renderer
 from streaming.web.security.forms import FormTokens
@@ -22,13 +22,13 @@ from streaming.web.security.users import User
 from streaming.web.settings import WebSettings
 from streaming.web.views.freshness import BLIND_AFTER_MS, LATE_AFTER_MS, Freshness, freshness
 from streaming.web.words import Words, preferred, words_in
-from streaming.web.zones import BROWSER_COOKIE, CHOSEN_COOKIE, own_zone, reader_zone
 from streaming.wording.times import zone_then
 
-log = logging.getLogger(__name__)
-
 LANGUAGE_COOKIE = "language"
+ZONE_COOKIE, ZONES = "zone", ("utc", "local")  # the reader's choice
+BROWSER_COOKIE = "browser_zone"  # the script sets it
 PAGE_THREADS = 16  # for requests that may read tables; so some threads stay free for users, silences and metrics
+_ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,2}")
 
 
 class NotFound(MonitorError):
@@ -76,7 +76,6 @@ class Context:
         self.settings = settings
         self.watch = watch
         self.pages = pages
-        self.ranking = Ranking(watch)
         self.threads = CapacityLimiter(PAGE_THREADS)
         self.forms = FormTokens()
         self.silences = SilenceFiles(settings.state)
@@ -87,12 +86,12 @@ class Context:
         user: User = request.state.user
         return user
 
-    def notifier_reads(self) -> bool:
-        """True if a notifier delivers from the folder where silences are written."""
+    def notifier(self) -> str:
+        """The process that delivers from the folder where silences are written; empty: none is known."""
         try:
-            return running_notifier(self.settings.state) is not None
+            return str(running_notifier(self.settings.state) or "")
         except OSError:
-            return False
+            return ""
 
     def silences_now_ms(self) -> int:
         """The time by which silences last: the notifier's clock, also if the tables are of the past."""
@@ -100,7 +99,7 @@ class Context:
 
     def words(self, request: Request) -> Words:
         cookies = request.cookies
-        chosen, of_browser = cookies.get(CHOSEN_COOKIE, ""), cookies.get(BROWSER_COOKIE, "")
+        chosen, of_browser = cookies.get(ZONE_COOKIE, ""), cookies.get(BROWSER_COOKIE, "")
         return words_in(self.language(request), reader_zone(chosen, of_browser, self.settings.site.zone))
 
     def site(self, words: Words) -> Site:
@@ -154,3 +153,14 @@ def _address_of(request: Request) -> str:
     """The address on this server: two slashes at its beginning would name another server."""
     path = "/" + request.url.path.lstrip("/\\")
     return f"{path}?{request.url.query}" if request.url.query else path
+
+
+def reader_zone(chosen: str, of_browser: str, configured: tzinfo | None) -> tzinfo | None:
+    """The zone in which a reader sees times; None: this machine's. UTC if the reader chose it, else the own zone."""
+    return timezone.utc if chosen == "utc" else own_zone(of_browser, configured)
+
+
+def own_zone(of_browser: str, configured: tzinfo | None) -> tzinfo | None:
+    """The browser's zone, else the configured one. A cookie with an unknown name is ignored."""
+    named = zone_named(of_browser) if _ZONE_NAME.fullmatch(of_browser) else None
+    return named or configured

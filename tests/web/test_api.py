@@ -18,7 +18,7 @@ from streaming.wall_clock import now_ms
 from streaming.web.app import web_app
 from streaming.web.context import Context
 from streaming.web.live.watch import Watch
-from streaming.web.pages.group_page import GroupFacts, GroupPage
+from streaming.web.pages.group_page import GroupFacts, group_page
 from streaming.web.security.access import AccessRules
 from streaming.web.settings import WebSettings
 from tests.explain.facts import facts_of_scenario
@@ -95,9 +95,8 @@ def test_what_the_page_of_a_group_shows_is_what_it_gives(settings: WebSettings, 
     of_day = Watch(str(day))
     of_day.read()
     context = Context(settings._replace(tables=str(day)), of_day)
-    page = GroupPage(context, GroupFacts(context))
     request = Request(_scope(f"cluster=prod&group={group}&at={at}"))
-    view = page.answer(request).values["view"]
+    view = group_page(GroupFacts(context), request).values["view"]
     given = get(web_app(context.settings, of_day), "/group", cluster="prod", group=group, **({"at": at} if at else {}))
 
     assert (given["cluster"], given["group"]) == (view.group.cluster, view.group.group)

@@ -13,8 +13,8 @@ import pytest
 from streaming.config.alerts import Alerts
 from streaming.config.sections import Config, Notify, Tables
 from streaming.web.app import web_app
-from streaming.web.from_config import started_as, web_settings
 from streaming.web.live.watch import Watch
+from streaming.web.settings import started_as, web_settings
 from tests.web.asking import ask
 
 ROOT = Path(__file__).parents[2]

@@ -16,9 +16,9 @@ from streaming.notifier.silences import Silence
 from streaming.web.app import web_app
 from streaming.web.live.watch import Watch
 from streaming.web.pages import plan_page
-from streaming.web.pages.silencing import silence_of
-from streaming.web.posted_form import LARGEST_FORM
+from streaming.web.pages.silences import silence_of
 from streaming.web.rendering import machine_time
+from streaming.web.request_values import LARGEST_FORM
 from streaming.web.security.users import new_token, read_users
 from streaming.web.settings import WebSettings
 from tests.explain.facts import facts_of_scenario

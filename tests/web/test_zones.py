@@ -8,9 +8,9 @@ from starlette.applications import Starlette
 
 from streaming.notices.notice import Site
 from streaming.web.app import web_app
+from streaming.web.context import reader_zone
 from streaming.web.live.watch import Watch
 from streaming.web.settings import WebSettings
-from streaming.web.zones import reader_zone
 from streaming.wording.times import clock, moment
 from tests.web.asking import ask
 

@@ -12,27 +12,13 @@ from streaming.errors import SourceError
 from streaming.explain.snapshot import ExplainedGroup
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.explain.times import parse_moment
-from streaming.web.api.answers import (
-    Alerts,
-    Clusters,
-    Group,
-    Groups,
-    KnownSilence,
-    Queues,
-    Silences,
-)
-from streaming.web.context import BadRequest, Context
+from streaming.web.api.answers import Alerts, Clusters, Group, Groups, KnownSilence, Queues, Silences
+from streaming.web.context import BadRequest
 from streaming.web.pages.group_page import GroupFacts
-from streaming.web.queries import number, one_of, required, text
+from streaming.web.pages.overview_page import groups_wanted
+from streaming.web.request_values import one_of, required, text
 from streaming.web.views.alerts import in_order
-from streaming.web.views.overview import (
-    LONGEST_SEARCH,
-    SORTS,
-    STATES,
-    OverviewRow,
-    Wanted,
-    clusters_in,
-)
+from streaming.web.views.overview import SORTS, STATES, OverviewRow, clusters_in
 from streaming.web.views.silences import silence_rows
 from streaming.web.views.timeline import MINUTES, hours_read
 
@@ -67,9 +53,8 @@ FINDING = Parameter("finding", "only with this finding, as ORPHANED")
 class Api:
     """Answers from what the pages know. Raises BadRequest, NotFound, Busy, and SourceError for damaged tables."""
 
-    def __init__(self, context: Context, facts: GroupFacts) -> None:
-        self._context = context
-        self._facts = facts
+    def __init__(self, facts: GroupFacts) -> None:
+        self._facts, self._context = facts, facts.context
         self.operations = (
             Operation("/clusters", "Clusters, and until when each was seen", (), Clusters, self._clusters),
             Operation("/groups", "Consumer groups, the worst first", _OF_GROUPS, Groups, self._groups),
@@ -88,15 +73,7 @@ class Api:
     def _groups(self, query: QueryParams) -> Groups:
         watch = self._context.watch
         now = watch.now_ms()
-        wanted = Wanted(
-            search=text(query, "q", LONGEST_SEARCH).strip(),
-            cluster=text(query, "cluster"),
-            state=_known_word(query, "state", STATES),
-            finding=text(query, "finding", 40),
-            sort=_known_word(query, "sort", SORTS) or "worst",
-            page=number(query, "page", 1, 10**6, 1),
-        )
-        view = self._context.ranking.groups(now).overview(wanted, now)
+        view = self._context.watch.ranked(now).overview(groups_wanted(query, _known_word), now)
         groups = tuple(map(_group_of, view.rows))
         return Groups(as_of_ts=now, found=view.found, page=view.wanted.page, pages=view.pages, groups=groups)
 

@@ -13,18 +13,19 @@ from streaming.errors import MonitorError
 from streaming.web.api.answers import Failure
 from streaming.web.api.openapi import BASE, document
 from streaming.web.api.operations import Api
-from streaming.web.context import Busy, Context, status_of
+from streaming.web.context import Busy, status_of
 from streaming.web.pages.group_page import GroupFacts
 
 BUSY = "too much is being read at once: ask again in some seconds"
 
 
-def api_routes(context: Context, facts: GroupFacts) -> Mount:
+def api_routes(facts: GroupFacts) -> Mount:
     """Every operation, the OpenAPI document, and an answer in JSON for every other address under ``/api/v1``."""
-    operations = Api(context, facts).operations
+    operations = Api(facts).operations
+    threads = facts.context.threads
     described = msgspec.json.encode(document(operations))
-    routes: list[BaseRoute] = [Route(one.path, _handler(one.ask, context.threads)) for one in operations]
-    routes.append(Route("/openapi.json", _handler(lambda query: msgspec.Raw(described), context.threads)))
+    routes: list[BaseRoute] = [Route(one.path, _handler(one.ask, threads)) for one in operations]
+    routes.append(Route("/openapi.json", _handler(lambda query: msgspec.Raw(described), threads)))
     routes.append(Route("/{path:path}", _nothing))
     return Mount(BASE, routes=routes)
 

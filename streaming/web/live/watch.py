@@ -12,6 +12,7 @@ from streaming.wall_clock import now_ms
 from streaming.web.live.changes import Changes
 from streaming.web.live.first_read import first_facts
 from streaming.web.views.known import Known
+from streaming.web.views.overview import RankedGroups
 
 log = logging.getLogger(__name__)
 
@@ -36,11 +37,24 @@ class Watch:
         self.is_past = replayed_by(tables) is not None
         self._known = Known()
         self._follower: FactsFollower | None = None
-        self._lock = Lock()
+        self._lock, self._ranking = Lock(), Lock()
+        self._ranked: tuple[tuple[int, int], RankedGroups] | None = None
 
     def now_ms(self) -> int:
         """The time by which ages are counted; with tables from a replay, the newest time in them."""
         return self.known.newest_ts() if self.is_past else now_ms()
+
+    def ranked(self, now: int) -> RankedGroups:
+        """The groups, ranked after a change and not for each request, and every ten seconds: a cluster may get silent.
+
+        The overview and the JSON API show the same order.
+        """
+        known = self.known
+        moment = (known.version, now // 10_000)
+        with self._ranking:
+            if self._ranked is None or self._ranked[0] != moment:
+                self._ranked = (moment, RankedGroups(known, now))
+            return self._ranked[1]
 
     def start_reading(self, stop: Event, poll_s: float = POLL_S) -> Thread:
         """Start a thread that reads until ``stop``. An error is logged once, shown on the pages, and tried again."""

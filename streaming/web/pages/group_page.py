@@ -16,8 +16,8 @@ from streaming.explain.times import parse_moment
 from streaming.newest_facts import GroupName, newest_alerts
 from streaming.web.context import Answer, BadRequest, Busy, Context, NotFound
 from streaming.web.live.group_reader import read_now
-from streaming.web.queries import number, required, text
 from streaming.web.rendering import address, machine_time
+from streaming.web.request_values import number, required, text
 from streaming.web.views.group import Asked, group_view
 from streaming.web.views.known import Known
 from streaming.web.views.silences import silenced
@@ -35,14 +35,14 @@ class GroupFacts:
     """The current facts of groups, cached for seconds or until the group's status changes. Few are read at once."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        self.context = context
         self._kept: OrderedDict[tuple[GroupName, int, int, int], list[Fact]] = OrderedDict()
         self._lock = Lock()
         self._reading = BoundedSemaphore(READS_AT_ONCE)
 
     def now(self, name: GroupName, known: Known, hours: int) -> list[Fact]:
         """The group's facts now. Raises SourceError if there is no such group, and Busy."""
-        watch = self._context.watch
+        watch = self.context.watch
         key = (name, watch.changes.number(name), watch.now_ms() // KEPT_MS, hours)
         with self._lock:
             if key in self._kept:
@@ -60,7 +60,7 @@ class GroupFacts:
 
         ``hours``: how many hours of history are read at least.
         """
-        tables = self._context.watch.tables
+        tables = self.context.watch.tables
         try:
             if at is None:
                 return self.now(name, known, hours), known.monitor(name[0])
@@ -77,37 +77,33 @@ class GroupFacts:
             self._reading.release()
 
 
-class GroupPage:
-    def __init__(self, context: Context, facts: GroupFacts) -> None:
-        self._context = context
-        self._facts = facts
-
-    def answer(self, request: Request) -> Answer | RedirectResponse:
-        """Answer with the page. Raises NotFound, BadRequest and Busy."""
-        query, words = request.query_params, self._context.words(request)
-        name = (text(query, "cluster"), required(query, "group", 255))
-        watch = self._context.watch
-        known, live, now = watch.known, watch.changes.number(name), watch.now_ms()
-        is_local = bool(text(query, "local"))
-        at = moment_asked(text(query, "at", LONGEST_TIME), now, words, words.zone if is_local else timezone.utc)
-        if at is not None and is_local:
-            return RedirectResponse(address("/group", cluster=name[0], group=name[1], at=machine_time(at)), 303)
-        minutes = number(query, "minutes", MINUTES[0], MINUTES[-1], 0)
-        asked = Asked(now if at is None else at, at, minutes, text(query, "map") == "all")
-        shown = minutes or span_of((one.since_ts for one in known.open_alerts(name)), now)
-        facts, monitor = self._facts.at(name, at, known, hours_read(shown))
-        group = known.with_facts(facts).groups.get(name) if at is None else None
-        view = group_view(facts, monitor, group, asked, words.of_pages, self._context.site(words))
-        silences, alerts = self._context.silences.all(), newest_alerts(facts)
-        values = {
-            "view": view,
-            "asked": asked,
-            "now": asked.now,
-            "minutes_known": MINUTES,
-            "silenced": silenced(alerts, silences, self._context.silences_now_ms() if at is None else at),
-        }
-        changes = address("/changes", cluster=name[0], group=name[1])
-        return Answer("group.html", values, "", (changes, live) if at is None else None, cluster=name[0])
+def group_page(facts: GroupFacts, request: Request) -> Answer | RedirectResponse:
+    """Answer with the page. Raises NotFound, BadRequest and Busy."""
+    context = facts.context
+    query, words = request.query_params, context.words(request)
+    name = (text(query, "cluster"), required(query, "group", 255))
+    watch = context.watch
+    known, live, now = watch.known, watch.changes.number(name), watch.now_ms()
+    is_local = bool(text(query, "local"))
+    at = moment_asked(text(query, "at", LONGEST_TIME), now, words, words.zone if is_local else timezone.utc)
+    if at is not None and is_local:
+        return RedirectResponse(address("/group", cluster=name[0], group=name[1], at=machine_time(at)), 303)
+    minutes = number(query, "minutes", MINUTES[0], MINUTES[-1], 0)
+    asked = Asked(now if at is None else at, at, minutes, text(query, "map") == "all")
+    shown = minutes or span_of((one.since_ts for one in known.open_alerts(name)), now)
+    of_group, monitor = facts.at(name, at, known, hours_read(shown))
+    group = known.with_facts(of_group).groups.get(name) if at is None else None
+    view = group_view(of_group, monitor, group, asked, words.of_pages, context.site(words))
+    silences, alerts = context.silences.all(), newest_alerts(of_group)
+    values = {
+        "view": view,
+        "asked": asked,
+        "now": asked.now,
+        "minutes_known": MINUTES,
+        "silenced": silenced(alerts, silences, context.silences_now_ms() if at is None else at),
+    }
+    changes = address("/changes", cluster=name[0], group=name[1])
+    return Answer("group.html", values, "", (changes, live) if at is None else None, cluster=name[0])
 
 
 def moment_asked(given: str, now: int, words: Words, zone: tzinfo | None = timezone.utc) -> int | None:

@@ -15,10 +15,9 @@ from streaming.simulation.planning.current_group import CurrentGroup, choose_gro
 from streaming.simulation.planning.forecast import Forecast, forecasts, strategy_of
 from streaming.simulation.planning.from_tables import current_group_of
 from streaming.simulation.planning.queue_moves import STRATEGY_NAMES
-from streaming.web.context import Answer, BadRequest, Busy, Context, NotFound
+from streaming.web.context import Answer, BadRequest, Busy, NotFound
 from streaming.web.pages.group_page import GroupFacts
-from streaming.web.posted_form import Form
-from streaming.web.queries import number, one_of, text
+from streaming.web.request_values import Form, number, one_of, text
 from streaming.web.security.forms import is_meant
 from streaming.web.views.plan import group_choice, group_now, plan_picture
 from streaming.web.words import Words
@@ -32,9 +31,8 @@ _QUEUES = re.compile(r"(.+)=([0-9]{1,5})")
 class PlanPage:
     """Runs one plan at a time, since it uses a processor for seconds. One more waits, and further ones are refused."""
 
-    def __init__(self, context: Context, facts: GroupFacts) -> None:
-        self._context = context
-        self._facts = facts
+    def __init__(self, facts: GroupFacts) -> None:
+        self._facts, self._context = facts, facts.context
         self._places, self._planning = BoundedSemaphore(2), BoundedSemaphore(1)
 
     def answer(self, request: Request) -> Answer:

@@ -10,7 +10,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streaming.http_serving import OnceAMinute
 from streaming.web.security.access import Access, Request, TooMany
 from streaming.web.security.forms import is_embedded_elsewhere
-from streaming.web.security.headers import HEADERS, NOT_KEPT
 
 log = logging.getLogger(__name__)
 log.addFilter(OnceAMinute())
@@ -19,6 +18,20 @@ FAILED = "evenkeel could not make this page. Its log says why."
 LONGEST_ADDRESS = 8_000
 WITHOUT_USER = frozenset({"/healthz"})  # it reports only that the process lives
 MOST_AT_ONCE = 400  # each open page has one that waits for changes
+# They limit a browser: nothing from other sites, nothing inline, no frame, no stored copy.
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "X-Robots-Tag": "noindex",
+}
+NOT_KEPT = "no-store"
+KEPT = "public, max-age=31536000, immutable"
 
 
 class Guard:

@@ -1,4 +1,4 @@
-"""Silences an alert from its page, with a scope and a duration, or ends a silence."""
+"""The page of all silences, where each can be ended; silences an alert from its page, with a scope and a duration."""
 
 import logging
 from collections.abc import Callable
@@ -12,15 +12,33 @@ from streaming.errors import MonitorError
 from streaming.notices.notice import OpenAlert
 from streaming.notifier.silence_files import new_id
 from streaming.notifier.silences import Silence
-from streaming.web.context import BadRequest, Context, Refused
-from streaming.web.posted_form import Form, PostedForms
+from streaming.web.context import Answer, BadRequest, Context, Refused
 from streaming.web.rendering import address
+from streaming.web.request_values import Form, PostedForms
+from streaming.web.views.silences import silence_rows
 
 log = logging.getLogger(__name__)
 
 SCOPES = ("alert", "cause", "group")  # its kind of finding; all findings with its cause; all findings of its group
 SILENCE_MINUTES = (30, 60, 120, 480, 1440)
 LONGEST_WHY = 500
+MOST_ROWS = 200
+
+
+def silences_page(context: Context, request: Request) -> Answer:
+    watch, silences = context.watch, context.silences
+    user, now = context.user(request), context.silences_now_ms()
+    rows = silence_rows(silences.all(), watch.known.all_open_alerts(), now)
+    values = {
+        "rows": rows[:MOST_ROWS],
+        "left_out": max(0, len(rows) - MOST_ROWS),
+        "failure": silences.failure,
+        "is_read": bool(context.notifier()),
+        "may_silence": user.may_silence,
+        "token": context.forms.token(user.name, watch.now_ms()),
+        "now": now,
+    }
+    return Answer("silences.html", values, "silences", ("/changes", watch.changes.number()))
 
 
 class Silencing:
