@@ -1,8 +1,8 @@
 """The metrics of a collector for Prometheus, and why it does not do its work.
 
-Each number is counted where it happens: requests, and what came of each, in ``wire/request_counts``; groups that are
-not asked in ``probing/not_asked``; lag in ``probing/lag``; records in ``output/kafka``. ``metrics/catalogue`` has the
-names.
+Each number is counted where it happens: requests, and what came of each, in ``wire/requests``; clients
+that are not asked in ``probing/client_schedule``; lag in ``probing/lag``; records in ``output/kafka``.
+``metrics/catalogue`` has the names.
 """
 
 from collections import Counter
@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from streaming.collector.output.kafka import KafkaOutput
-from streaming.collector.probing.client_schedule import NotAsked
+from streaming.collector.probing.client_schedule import BROKER_FAILED, LABELS
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
 from streaming.collector.probing.lag import Lags, TopicLag
-from streaming.collector.wire.request_counts import RequestCounts
+from streaming.collector.wire.requests import RequestCounts
 from streaming.metrics import catalogue as m
 from streaming.metrics.series import Histogram, Series, histogram, label, seconds, within
 
@@ -38,7 +38,7 @@ class ClusterCounts:
     empty: int = 0
     silent: int = 0
     brokers_answer: bool = True
-    not_asked: Counter[NotAsked] = field(default_factory=Counter)
+    not_asked: Counter[str] = field(default_factory=Counter)
 
     def round_ended(self, report: RoundReport, probe: ClusterProbe) -> None:
         self.rounds.observe(report.took_s)
@@ -49,30 +49,28 @@ class ClusterCounts:
         self.round_ts = probe.clock.now_ms()
 
 
+@dataclass(frozen=True)
 class CollectorExposed:
     """``limit``: of the series of single groups and topics."""
 
-    def __init__(
-        self, clusters: Sequence[ClusterCounts], limit: int, output: KafkaOutput | None, now_ms: Callable[[], int]
-    ) -> None:
-        self._clusters = clusters
-        self._limit = limit
-        self._output = output
-        self._now_ms = now_ms
+    clusters: Sequence[ClusterCounts]
+    limit: int
+    output: KafkaOutput | None
+    now_ms: Callable[[], int]
 
     def series(self) -> Iterator[Series]:
-        for one in self._clusters:
+        for one in self.clusters:
             yield from _of_cluster(one)
-        if self._output is not None:
-            yield from _of_output(self._output)
-        yield from lag_series(self._clusters, self._limit)
+        if self.output is not None:
+            yield from _of_output(self.output)
+        yield from lag_series(self.clusters, self.limit)
 
     def troubles(self) -> list[str]:
         return list(self._troubles())
 
     def _troubles(self) -> Iterator[str]:
-        now = self._now_ms()
-        for one in self._clusters:
+        now = self.now_ms()
+        for one in self.clusters:
             longest_ms = MISSED_ROUNDS * one.interval_ms + PATIENCE_MS
             if one.round_ts is None:
                 yield f"cluster {one.cluster}: no round has ended yet"
@@ -80,7 +78,7 @@ class CollectorExposed:
                 yield f"cluster {one.cluster}: no round has ended for {(now - one.round_ts) // 1000} s"
             elif not one.brokers_answer:
                 yield f"cluster {one.cluster}: no broker answers"
-        if self._output is not None and self._output.is_away:
+        if self.output is not None and self.output.is_away:
             yield "Kafka takes no events"
 
 
@@ -118,8 +116,8 @@ def _of_cluster(one: ClusterCounts) -> Iterator[Series]:
     yield Series(m.COLLECTED_GROUPS, (name, "watched"), one.watched)
     yield Series(m.COLLECTED_GROUPS, (name, "empty"), one.empty)
     yield Series(m.SILENT, (name,), one.silent)
-    for reason in NotAsked:
-        yield Series(m.NOT_ASKED, (name, reason.value), one.not_asked[reason])
+    for reason in (*LABELS.values(), BROKER_FAILED):
+        yield Series(m.NOT_ASKED, (name, reason), one.not_asked[reason])
 
 
 def _of_output(output: KafkaOutput) -> Iterator[Series]:

@@ -112,7 +112,7 @@ def dry_run(config: Config) -> Iterator[Footprint]:
     async def footprint(cluster: str) -> Footprint:
         policy = policy_of(config, cluster)
         silent = replace(policy, running_info_ms=0, offsets_ms=0, spreads=False)
-        found = watched(config, cluster, silent, _nobody, _nobody)
+        found = watched(config, cluster, silent, lambda _: None, lambda _: None)
         try:
             report = await found.probe.round()
             said = [f"  no answer of {who}: {why}" for who, why in report.silent.items()]
@@ -127,23 +127,14 @@ def dry_run(config: Config) -> Iterator[Footprint]:
         yield run_once(footprint(cluster))
 
 
-def _nobody(_: object) -> None:
-    """Is told nothing."""
-
-
 @contextlib.contextmanager
 def _outputs(config: Config, recording: Path | None) -> Iterator[tuple[Emit, Record, KafkaOutput | None]]:
     """Where events and answers go, closed at the end."""
     with contextlib.ExitStack() as closing:
-        record: Record = _nobody
-        if recording is not None:
-            tape = LinesFile(recording)
-            closing.callback(tape.close)
-            record = tape.record
+        tape = closing.enter_context(contextlib.closing(LinesFile(recording))) if recording is not None else None
+        record = (lambda _: None) if tape is None else tape.record
         if config.collector.output == "file":
-            file = LinesFile(Path(config.collector.file))
-            closing.callback(file.close)
-            yield file.emit, record, None
+            yield closing.enter_context(contextlib.closing(LinesFile(Path(config.collector.file)))).emit, record, None
             return
         output = kafka_output(config)
         output.start()
@@ -169,8 +160,8 @@ async def _watch_all(config: Config, clusters: list[Watched], output: KafkaOutpu
     over = Event()
     if output is not None:
         sources = {one.cluster: one.probe.translation.source for one in clusters}
-        source, options = config.source, client_options(config)
-        OtherCollectorCheck(source.bootstrap_servers, options, source.topic, lambda: sources, over).start()
+        servers, topic = config.source.bootstrap_servers, config.source.topic
+        OtherCollectorCheck(servers, client_options(config), topic, sources, over).start()
     try:
         await asyncio.gather(*(_watch(one, stop, output) for one in clusters))
     finally:

@@ -8,7 +8,7 @@ from collections import Counter
 
 from schemas.events import BrokerAnswer, ConsumeProgress, Round, TopicOffsets
 from streaming.collector.exposed import ClusterCounts
-from streaming.collector.probing.client_schedule import NotAsked, reason_of
+from streaming.collector.probing.client_schedule import label_of
 from streaming.collector.probing.lag import Lags
 from streaming.collector.wire.answers import (
     SUCCESS,
@@ -22,8 +22,7 @@ from streaming.collector.wire.answers import (
     RunningInfoAnswer,
     SubscriptionGroupAnswer,
 )
-from streaming.collector.wire.request_counts import Outcome, RequestCounts
-from streaming.collector.wire.requests import Code
+from streaming.collector.wire.requests import Code, Outcome, RequestCounts
 from streaming.demo.schedule import CLUSTER, Scheduled
 
 CODES: dict[type[Answer], Code] = {
@@ -47,7 +46,7 @@ class PlayedCollector:
         self._offsets: dict[tuple[str, str], dict[tuple[str, int], OffsetRow]] = {}
         self._has_members: dict[tuple[str, str], bool] = {}  # by group and broker
         self._answered: dict[str, bool] = {}  # by broker
-        self._not_asked: dict[str, Counter[NotAsked]] = {}  # by group
+        self._not_asked: dict[str, Counter[str]] = {}  # by group
         self._told: set[str] = set()  # groups that have had a round since the cluster's last
         self._began_ts: int | None = None
 
@@ -83,7 +82,7 @@ class PlayedCollector:
             self._take_list(event.group, answer)
         for unchanged in event.unchanged_lists:
             self._answered[unchanged.broker_name] = True
-        self._not_asked[event.group] = Counter(reason_of(one.reason) for one in event.not_asked)
+        self._not_asked[event.group] = Counter(label_of(one.reason) for one in event.not_asked)
         self._told.add(event.group)
         if self._began_ts is None:
             self._began_ts = ts

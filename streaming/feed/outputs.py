@@ -6,10 +6,11 @@ from pathlib import Path
 from threading import BoundedSemaphore
 from typing import IO, Protocol, cast
 
+from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from streaming.collector.from_config import client_options
-from streaming.collector.output.kafka import Producer, make_producer
+from streaming.collector.output.kafka import make_producer
 from streaming.config.sections import Config
 from streaming.errors import AwayError, PublishError, SetupError
 from streaming.feed.console_producer import ConsoleProducer
@@ -88,7 +89,7 @@ def _open(path: Path) -> IO[bytes]:
 class KafkaOutput:
     """Kafka: each record under its group's key, in each group's order. At most ``ON_THE_WAY`` are not acknowledged."""
 
-    def __init__(self, producer: Producer, topic: str, servers: str) -> None:
+    def __init__(self, producer: KafkaProducer, topic: str, servers: str) -> None:
         self.where = f"topic {topic} at {servers}"
         self._producer, self._topic = producer, topic
         self._room = BoundedSemaphore(ON_THE_WAY)

@@ -10,7 +10,7 @@ import pytest
 from streaming.cli import main
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.client import RemotingClient
-from streaming.collector.wire.request_counts import Outcome
+from streaming.collector.wire.requests import Outcome
 from streaming.networks import is_in, networks
 from tests.collector.fake_rocketmq import FakeCluster, served
 from tests.collector.test_client import LIST, asking

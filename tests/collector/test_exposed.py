@@ -9,10 +9,9 @@ import pytest
 
 from streaming.cli import main
 from streaming.collector.exposed import MISSED_ROUNDS, PATIENCE_MS, ClusterCounts, CollectorExposed, lag_series
-from streaming.collector.probing.client_schedule import NotAsked, reason_of
+from streaming.collector.probing.client_schedule import label_of
 from streaming.collector.probing.lag import Lags
-from streaming.collector.wire.request_counts import Outcome, RequestCounts
-from streaming.collector.wire.requests import Code
+from streaming.collector.wire.requests import Code, Outcome, RequestCounts
 from streaming.loopback.kafka import free_port
 from streaming.metrics.exposition import Exposed, Exposition
 from tests.collector.fake_rocketmq import FakeCluster, served
@@ -149,11 +148,11 @@ def test_only_answers_have_durations() -> None:
 @pytest.mark.parametrize(
     ("why", "reason"),
     [
-        ("backing off after no answer within 10 s", NotAsked.BACKING_OFF),
-        ("a gRPC client: its proxy answers for it", NotAsked.GRPC_CLIENT),
-        ("broker-a: code 1: broken", NotAsked.BROKER_FAILED),
-        ("no broker that answers lists it", NotAsked.NO_BROKER),
+        ("backing off after no answer within 10 s", "backing_off"),
+        ("a gRPC client: its proxy answers for it", "grpc_client"),
+        ("broker-a: code 1: broken", "broker_failed"),
+        ("no broker that answers lists it", "no_broker"),
     ],
 )
-def test_reasons_are_counted_by_a_word(why: str, reason: NotAsked) -> None:
-    assert reason_of(why) is reason
+def test_reasons_are_counted_by_a_word(why: str, reason: str) -> None:
+    assert label_of(why) == reason

@@ -8,9 +8,8 @@ import pytest
 from schemas.events import RouteQueues
 from streaming.collector.probing.asked_broker import NO_ANSWER, AskedThrough, broker_of
 from streaming.collector.probing.client_schedule import FIRST_ASK_AFTER_JOIN_MS
-from streaming.collector.probing.follow_ups import FollowUps
+from streaming.collector.probing.follow_ups import FollowUps, ReportGraces
 from streaming.collector.probing.last_answers import LastAnswers, Said, disagreements
-from streaming.collector.probing.report_graces import ReportGraces
 from streaming.collector.translation.routes import KnownRoute
 from streaming.collector.wire.answers import (
     SUCCESS,

@@ -103,7 +103,7 @@ def test_looks_are_told_for_some_minutes_and_twice_when_all_is_over() -> None:
     policy = replace(DEFAULT_POLICY, report_empty_ms=4_200_000)
     groups = GroupDirectory(policy)
     assert not groups.is_look_reported(NOW)
-    groups.start_without_memory(NOW)
+    groups.blind_ts = NOW
     looks = [at for at in range(0, 6_000_000, LOOK_MS) if groups.is_look_reported(NOW + at)]
     first, last = (
         [at for at in looks if at <= REPORT_ALL_MS],
@@ -117,7 +117,7 @@ def test_looks_are_told_for_some_minutes_and_twice_when_all_is_over() -> None:
 def test_a_clock_that_was_ahead_makes_no_look_and_no_group_last() -> None:
     policy = DEFAULT_POLICY
     groups = GroupDirectory(policy)
-    groups.start_without_memory(NOW + 3_600_000)
+    groups.blind_ts = NOW + 3_600_000
     assert not groups.is_look_reported(NOW)
     assert groups.recall("g", NOW + 3_600_000, NOW)
     assert groups.members_ts("g") == NOW

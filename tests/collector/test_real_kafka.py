@@ -90,7 +90,7 @@ def test_another_collector_of_the_cluster_is_seen(broker: LoopbackKafka) -> None
     for group, source in (("orders", "one"), ("payments", "two")):
         output.emit(rounds_of(group, source))
     output.close(20)
-    lookout = OtherCollectorCheck(broker.bootstrap_servers, {}, TOPIC, dict, Event())
+    lookout = OtherCollectorCheck(broker.bootstrap_servers, {}, TOPIC, {}, Event())
     newest = [value for turn in range(2) for value in lookout.newest_values(turn)]
 
     told = [event for value in newest for event in accepted(None, value)]

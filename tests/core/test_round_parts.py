@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from schemas.events import AnyEvent, BrokerAnswer, ListedClient, NotAsked, Round, UnchangedList, encode_event
 from schemas.facts import AlertFact, EventsLostFact, Fact, GroupFact, MembershipFact
 from schemas.records import MAX_RECORD_BYTES
-from streaming.collector.translation.round_parts import in_parts
+from streaming.collector.translation.rounds import in_parts
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.intake.round_parts import whole_rounds
 from streaming.core.shard import fold

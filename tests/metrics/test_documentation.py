@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.collector.probing.client_schedule import NotAsked
-from streaming.collector.wire.request_counts import Outcome
+from streaming.collector.probing.client_schedule import BROKER_FAILED, LABELS
+from streaming.collector.wire.requests import Outcome
 from streaming.config.sections import Metrics
 from streaming.metrics.catalogue import METRICS, Metric
 from streaming.metrics.endpoints import ENDPOINTS
@@ -32,7 +32,9 @@ def test_nothing_else_is_documented() -> None:
 
 
 def test_the_words_of_labels_are_explained() -> None:
-    assert [one.value for one in (*NotAsked, *Outcome) if f"`{one.value}`" not in TEXT] == []
+    assert [
+        one for one in (*LABELS.values(), BROKER_FAILED, *(o.value for o in Outcome)) if f"`{one}`" not in TEXT
+    ] == []
 
 
 def test_the_addresses_and_the_limit_are_those() -> None:

@@ -7,8 +7,7 @@ from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.answers import TopicRouteData
 from streaming.collector.wire.bodies import Asked
 from streaming.collector.wire.client import RemotingClient, Reply
-from streaming.collector.wire.request_counts import Outcome, RequestCounts
-from streaming.collector.wire.requests import Code, Request
+from streaming.collector.wire.requests import Code, Outcome, Request, RequestCounts
 
 UPDATE_AND_CREATE_TOPIC = 17
 TIMEOUT_S = 5

@@ -33,7 +33,7 @@ class LinesFile:
         self._fails = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
-            self._stream = _open(path)
+            self._stream = open_to_append(path) if path.suffix == ".gz" else appended(path)
         except OSError as error:
             raise CollectorError(f"{path}: cannot be written: {error.strerror or error}") from error
 
@@ -62,18 +62,16 @@ class LinesFile:
             self._fails = False
 
 
-def _open(path: Path) -> IO[bytes]:
-    if path.suffix == ".gz":
-        return open_to_append(path)
-    return appended(path)
-
-
 CHUNK = 1024 * 1024
 WITH_GZIP_HEADER = 31  # wbits of zlib
 
 
 def open_to_append(path: Path) -> IO[bytes]:
-    """The file, to be continued; whole lines of a member that was cut off are kept. Raises OSError."""
+    """A compressed file, to be continued: each process adds a gzip member (RFC 1952, section 2.2). Raises OSError.
+
+    A process that was killed leaves its last member unfinished. What another process appends could then not be read. So
+    the whole lines of that member are kept, and it is ended.
+    """
     with suppress(FileNotFoundError):
         _mend(path)
     return cast("IO[bytes]", _Appended(path))

@@ -5,7 +5,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from threading import Condition, Event, Thread
-from typing import Any, Protocol
+from typing import Any
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
@@ -23,35 +23,24 @@ DAY_MS = 86_400_000
 log = logging.getLogger(__name__)
 
 
-class Producer(Protocol):
-    """The part of ``KafkaProducer`` that is needed."""
-
-    def partitions_for(self, topic: str) -> Any: ...
-
-    def send(self, topic: str, *, key: bytes, value: bytes) -> Any: ...
-
-    def close(self, timeout: float | None = None) -> None: ...
-
-
-def make_producer(bootstrap_servers: str, options: Mapping[str, Any]) -> Producer:
+def make_producer(bootstrap_servers: str, options: Mapping[str, Any]) -> KafkaProducer:
     """Raises KafkaError or OSError where no broker answers. What it was given stays with it until Kafka takes it."""
     servers = list(server_list(bootstrap_servers))
     _check_reachable(servers)
-    arguments: dict[str, Any] = {
-        "bootstrap_servers": servers,
-        "client_id": "evenkeel-collector",
-        "compression_type": "gzip",
-        "bootstrap_timeout_ms": 5_000,
-        **options,
-        "enable_idempotence": True,
-        "acks": "all",
-        "linger_ms": 50,
-        "batch_size": 64 * 1024,
-        "max_block_ms": 5_000,
-        "delivery_timeout_ms": DAY_MS,
-    }
-    producer: Producer = KafkaProducer(**arguments)
-    return producer
+    defaults = {"client_id": "evenkeel-collector", "compression_type": "gzip", "bootstrap_timeout_ms": 5_000}
+    return KafkaProducer(
+        bootstrap_servers=servers,
+        **{
+            **defaults,
+            **options,
+            "enable_idempotence": True,
+            "acks": "all",
+            "linger_ms": 50,
+            "batch_size": 64 * 1024,
+            "max_block_ms": 5_000,
+            "delivery_timeout_ms": DAY_MS,
+        },
+    )
 
 
 def _check_reachable(servers: list[str]) -> None:
@@ -74,18 +63,13 @@ class KafkaOutput:
     rises when events were lost and Kafka takes others again: it is time to tell everything once more.
     """
 
-    def __init__(self, connect: Callable[[], Producer], topic: str, limit_bytes: int) -> None:
+    def __init__(self, connect: Callable[[], KafkaProducer], topic: str, limit_bytes: int) -> None:
         self.backlog = Backlog(limit_bytes)
-        self.sent = 0
-        self.records = 0
-        self.losses = 0
-        self._connect = connect
-        self._topic = topic
-        self._stopping = Event()
-        self._in_flight = _InFlight()
-        self._lost = 0
+        self.sent = self.records = self.losses = 0
         self.is_away = False
-        self._given_up_before = 0
+        self._connect, self._topic = connect, topic
+        self._stopping, self._in_flight = Event(), _InFlight()
+        self._lost = self._given_up_before = 0
         self._thread = Thread(target=self._run, name="kafka", daemon=True)
 
     def start(self) -> None:
@@ -119,7 +103,7 @@ class KafkaOutput:
             time.sleep(0.05)
         producer.close(timeout=5)
 
-    def _connected(self) -> Producer | None:
+    def _connected(self) -> KafkaProducer | None:
         while not self._stopping.is_set():
             try:
                 return self._connect()
@@ -128,7 +112,7 @@ class KafkaOutput:
                 self._stopping.wait(RETRY_AFTER_S)
         return None
 
-    def _send(self, producer: Producer, record: KafkaRecord) -> None:
+    def _send(self, producer: KafkaProducer, record: KafkaRecord) -> None:
         """Until kafka-python takes it: it refuses while it cannot learn of the topic's partitions."""
         while True:
             try:

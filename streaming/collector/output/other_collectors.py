@@ -6,7 +6,7 @@ its producer. So once a minute the newest records of one partition are read.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from threading import Event, Thread
 from typing import Any
 
@@ -52,18 +52,10 @@ class OtherCollectorCheck:
     """Looks once a minute, in a thread of its own. If it cannot look, it says so once and goes on."""
 
     def __init__(
-        self,
-        bootstrap_servers: str,
-        options: Mapping[str, Any],
-        topic: str,
-        sources: Callable[[], Mapping[str, str]],
-        stop: Event,
+        self, bootstrap_servers: str, options: Mapping[str, Any], topic: str, sources: Mapping[str, str], stop: Event
     ) -> None:
-        self._servers = bootstrap_servers
+        self._servers, self._topic, self._sources, self._stop = bootstrap_servers, topic, sources, stop
         self._options = {name: value for name, value in options.items() if name != "compression_type"}
-        self._topic = topic
-        self._sources = sources
-        self._stop = stop
         self._said: dict[tuple[str, str], float] = {}
         self._has_failed = False
 
@@ -75,7 +67,7 @@ class OtherCollectorCheck:
         while not self._stop.wait(CHECK_EVERY_S):
             turn += 1
             try:
-                self._say(other_collectors(self.newest_values(turn), self._sources()))
+                self._say(other_collectors(self.newest_values(turn), self._sources))
             except (KafkaError, OSError) as error:
                 if not self._has_failed:
                     log.warning("cannot look for other collectors in %s: %s", self._topic, error)

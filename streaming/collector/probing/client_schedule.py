@@ -8,7 +8,6 @@ rests between two; one that does not answer, or slowly, is asked ever less often
 from collections import deque
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import NamedTuple
 
 from streaming.collector.probing.policy import Policy
@@ -222,31 +221,21 @@ class ClientSchedule:
             del self._clients[client_id]
 
 
-class NotAsked(Enum):
-    """Why clients that were due were not asked, in a few words for counting. The events say it in full."""
-
-    SWITCHED_OFF = "switched_off"
-    GRPC_CLIENT = "grpc_client"
-    STILL_BUSY = "still_busy"
-    OTHER_GROUP = "other_group"
-    BACKING_OFF = "backing_off"
-    NEW_QUEUES = "new_queues"
-    NO_BROKER = "no_broker"
-    BROKER_FAILED = "broker_failed"
-
-
-_BY_REASON = {
-    SWITCHED_OFF: NotAsked.SWITCHED_OFF,
-    GRPC_CLIENT: NotAsked.GRPC_CLIENT,
-    STILL_BUSY: NotAsked.STILL_BUSY,
-    OTHER_GROUP: NotAsked.OTHER_GROUP,
-    REASON: NotAsked.NEW_QUEUES,
-    NO_BROKER: NotAsked.NO_BROKER,
+LABELS = {
+    SWITCHED_OFF: "switched_off",
+    GRPC_CLIENT: "grpc_client",
+    STILL_BUSY: "still_busy",
+    OTHER_GROUP: "other_group",
+    BACKING_OFF: "backing_off",
+    REASON: "new_queues",
+    NO_BROKER: "no_broker",
 }
+BROKER_FAILED = "broker_failed"
 
 
-def reason_of(why: str) -> NotAsked:
-    """``why``: as the round's marker has it. What is none of evenkeel's own reasons is what a broker answered."""
-    if why.startswith(BACKING_OFF):
-        return NotAsked.BACKING_OFF
-    return _BY_REASON.get(why, NotAsked.BROKER_FAILED)
+def label_of(why: str) -> str:
+    """Why a client that was due was not asked, in a word for counting. ``why``: as the round's marker has it.
+
+    What is none of evenkeel's own reasons is what a broker answered.
+    """
+    return LABELS.get(BACKING_OFF if why.startswith(BACKING_OFF) else why, BROKER_FAILED)

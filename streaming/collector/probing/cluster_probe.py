@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from streaming.collector.probing.client_schedule import NotAsked
 from streaming.collector.probing.directory import BrokerDirectory, GroupDirectory, Silent
 from streaming.collector.probing.directory_probe import DirectoryProbe
 from streaming.collector.probing.group_probe import GroupProbe, Shared
@@ -145,27 +144,22 @@ class ClusterProbe:
             log.exception("%s: the round of group %s failed", self._cluster, name)
         self.groups.probed(name, probe.has_members, self.clock.steady_ms())
         if name not in self.groups.watched():
-            self._forget(name)
-
-    def _forget(self, name: str) -> None:
-        """A group that has long been empty; should it come back, it is another to us."""
-        del self._probes[name]
-        self.directory.forget_group(name)
-        self.shared.forget_group(name)
+            del self._probes[name]  # long empty; should it come back, it is another to us
+            self.directory.forget_group(name)
+            self.shared.forget_group(name)
 
     # --- from one start to the next
 
     def recall(self, memory: Memory | None) -> None:
         """Take over what was known before this start. A group that had members then may have lost them since."""
         now = self.clock.steady_ms()
-        self.groups.start_without_memory(now if memory is None else memory.blind_ts)
+        self.groups.blind_ts = now if memory is None else memory.blind_ts
         for name, remembered in () if memory is None else memory.groups.items():
             if self.groups.recall(name, remembered.empty_since or now, now):
                 self._probes[name] = GroupProbe(name, self.shared)
                 self._probes[name].recall(remembered)
 
     def memory(self) -> Memory:
-        """Returns what the next start must know."""
         groups = {name: probe.remembered(self.groups.members_ts(name)) for name, probe in self._probes.items()}
         return Memory(self.clock.steady_ms(), groups, self.groups.blind_ts)
 
@@ -174,9 +168,9 @@ class ClusterProbe:
 
     # --- what is exposed
 
-    def not_asked(self) -> Counter[NotAsked]:
+    def not_asked(self) -> Counter[str]:
         """How many clients were due and not asked in the last round of their group, by why."""
-        return sum((probe.not_asked for probe in self._probes.values()), Counter[NotAsked]())
+        return sum((probe.not_asked for probe in self._probes.values()), Counter[str]())
 
     def load(self, policy: Policy) -> tuple[int, int, Load]:
         """Groups with members and without, as of the last round, and the requests a second that they cost."""

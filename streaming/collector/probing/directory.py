@@ -50,7 +50,7 @@ class GroupDirectory:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._groups: dict[str, _Group] = {}
-        self.blind_ts = 0
+        self.blind_ts = 0  # since when it is not known who had members before: looks are reported first, and last
 
     def recall(self, name: str, members_ts: int, now: int) -> bool:
         """A group that was watched before this start; whether it still is to be watched.
@@ -64,10 +64,6 @@ class GroupDirectory:
         longest_ago = now - self._policy.report_empty_ms + TWO_LOOKS_MS
         group.members_ts, group.is_watched = min(max(members_ts, longest_ago), now), True
         return True
-
-    def start_without_memory(self, ts: int) -> None:
-        """Since then it is not known who had members before. Looks are reported at first, and again at the end."""
-        self.blind_ts = ts
 
     def is_look_reported(self, now: int) -> bool:
         """Returns whether events are sent of what a look at a group finds, though it may have no members."""
@@ -86,16 +82,15 @@ class GroupDirectory:
             self._group(name).brokers.add(broker)
 
     def brokers_of(self, name: str) -> frozenset[str]:
-        """The brokers that know the group."""
         return frozenset(self._groups[name].brokers)
 
     def to_look_at(self, now: int) -> list[str]:
         """Groups that had no members and may have some now."""
-        self._forget_the_deleted()
+        for name in [name for name, group in self._groups.items() if not group.brokers and not group.is_watched]:
+            del self._groups[name]  # it was deleted
         return sorted(name for name, group in self._groups.items() if not group.is_watched and group.due_ts <= now)
 
     def to_probe(self, now: int) -> list[str]:
-        """Groups that get a round now."""
         return sorted(name for name, group in self._groups.items() if group.is_watched and group.due_ts <= now)
 
     def looked_at(self, name: str, has_members: bool, now: int, has_lists: bool = True) -> None:
@@ -121,7 +116,8 @@ class GroupDirectory:
 
     def to_ask_for_backlog(self, now: int) -> list[str]:
         """Groups without members whose offsets say whether anybody misses them; those asked longest ago first."""
-        due = [name for name, group in self._groups.items() if group.has_lists and _is_backlog_due(group, now)]
+        empty = [(name, group) for name, group in self._groups.items() if group.has_lists and not group.is_watched]
+        due = [name for name, group in empty if not group.backlog_ts or group.backlog_ts + LOOK_MS <= now]
         return sorted(due, key=lambda name: (self._groups[name].backlog_ts, name))[: self._policy.backlogs]
 
     def asked_for_backlog(self, name: str, messages_wait: bool, has_offsets: bool, now: int) -> None:
@@ -132,7 +128,6 @@ class GroupDirectory:
             group.due_ts, group.is_watched = now, True
 
     def empty(self) -> Empty:
-        """Counts the groups that get no rounds."""
         groups = [group for group in self._groups.values() if not group.is_watched]
         answered = [group for group in groups if group.has_lists]
         asked = [group for group in answered if group.backlog_ts]
@@ -140,15 +135,12 @@ class GroupDirectory:
         return Empty(len(groups), unknown, len(answered) - len(asked))
 
     def knows(self, name: str) -> bool:
-        """Returns whether some broker has named the group."""
         return name in self._groups
 
     def members_ts(self, name: str) -> int:
-        """When the group last had members."""
         return self._groups[name].members_ts
 
     def watched(self) -> Iterator[str]:
-        """Groups that get rounds."""
         return (name for name, group in self._groups.items() if group.is_watched)
 
     def counts(self) -> tuple[int, int]:
@@ -165,14 +157,6 @@ class GroupDirectory:
         if group is None:
             group = self._groups[name] = _Group(is_watched=self._policy.is_always_on(name))
         return group
-
-    def _forget_the_deleted(self) -> None:
-        for name in [name for name, group in self._groups.items() if not group.brokers and not group.is_watched]:
-            del self._groups[name]
-
-
-def _is_backlog_due(group: _Group, now: int) -> bool:
-    return not group.is_watched and (not group.backlog_ts or group.backlog_ts + LOOK_MS <= now)
 
 
 class BrokerDirectory:

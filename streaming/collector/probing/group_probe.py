@@ -13,8 +13,7 @@ from streaming.collector.probing.client_schedule import (
     NO_BROKER,
     SLOW_ANSWER_MS,
     ClientSchedule,
-    NotAsked,
-    reason_of,
+    label_of,
 )
 from streaming.collector.probing.directory import KEEP_WATCHING_MS
 from streaming.collector.probing.follow_ups import FollowUps
@@ -35,8 +34,6 @@ from streaming.collector.translation.routes import KnownRoute
 from streaming.collector.wire.answers import (
     CONSUME_MSG_TIMEOUT,
     SUCCESS,
-    ConnectionsAnswer,
-    ConsumeStatsAnswer,
     GroupAnswer,
     Meta,
     OffsetRow,
@@ -110,9 +107,9 @@ class GroupProbe:
         return self._group.topics
 
     @property
-    def not_asked(self) -> Counter[NotAsked]:
+    def not_asked(self) -> Counter[str]:
         """How many clients were due and not asked in the last round, by why."""
-        return Counter(reason_of(why) for why in self._not_asked.values())
+        return Counter(label_of(why) for why in self._not_asked.values())
 
     def footprint(self) -> Footprint:
         """The requests that the group costs, as it was in the last round."""
@@ -133,7 +130,6 @@ class GroupProbe:
         self._group.recall_turns(remembered.turns)
 
     def remembered(self, members_ts: int) -> Remembered:
-        """Returns what the next start must know of it."""
         empty_since = 0 if self.has_members else members_ts
         return Remembered(tuple(sorted(self.topics)), empty_since, self._group.turns())
 
@@ -148,7 +144,8 @@ class GroupProbe:
     async def round(self, started_ts: int, known_by: Collection[str]) -> None:
         """Ask, emit every event as it comes, and end with the marker. ``known_by``: the brokers that know the group."""
         brokers = self._brokers_to_ask(known_by)
-        self._keep_brokers(brokers)
+        self._group.forget(self._group.brokers.keys() - brokers)
+        self._shared.lags.keep_brokers(self.name, brokers)
         self._begin(started_ts, brokers)
         members = await self._ask_members(brokers)
         await self._learn_new_topics(members)
@@ -172,10 +169,6 @@ class GroupProbe:
         self._hosted_ts |= dict.fromkeys(hosting, now)
         self._hosted_ts = {name: ts for name, ts in self._hosted_ts.items() if now - ts <= KEEP_WATCHING_MS}
         return set(self._hosted_ts) or set(known_by)
-
-    def _keep_brokers(self, brokers: Collection[str]) -> None:
-        self._group.forget(self._group.brokers.keys() - brokers)
-        self._shared.lags.keep_brokers(self.name, brokers)
 
     def _begin(self, started_ts: int, brokers: Collection[str]) -> None:
         self._group.begin_round(started_ts)
@@ -216,14 +209,11 @@ class GroupProbe:
         ids = listed_ids(answer)
         self._shared.note(broker, answer.failure if ids is None else None)
         self._take(answer)
-        self._take_connections(connections)
+        self._take(connections)
+        self._follow_ups.connected(connections, self._clock.steady_ms())
+        if connections.body is not None:
+            self._message_model = connections.body.message_model
         return ids
-
-    def _take_connections(self, answer: ConnectionsAnswer) -> None:
-        self._take(answer)
-        self._follow_ups.connected(answer, self._clock.steady_ms())
-        if answer.body is not None:
-            self._message_model = answer.body.message_model
 
     async def _learn_new_topics(self, members: Members) -> None:
         """Asks for the routes of topics that are new. Where it has no members, only its offsets name its topics."""
@@ -275,7 +265,10 @@ class GroupProbe:
 
     async def _ask_offsets_of(self, broker: str, is_empty: bool, routes: RoutesOfGroup) -> None:
         """All topics at once, then those for which the group has never committed an offset there."""
-        answer = await self._ask_stats(broker)
+        timed = await self._transport.consume_stats(broker, self.name)
+        answer = timed.answer
+        self._take(answer)
+        self._shared.offsets.answered(self.name, broker, timed.asked_ms, answer.table)
         if answer.code != SUCCESS:
             return
         named = answer.table or ()
@@ -289,12 +282,6 @@ class GroupProbe:
         for topic in sorted(hosted - committed - {retry_topic(self.name)}):
             self._take((await self._transport.consume_stats(broker, self.name, topic)).answer)
         await self._ask_beyond_read(broker, named)
-
-    async def _ask_stats(self, broker: str) -> ConsumeStatsAnswer:
-        timed = await self._transport.consume_stats(broker, self.name)
-        self._take(timed.answer)
-        self._shared.offsets.answered(self.name, broker, timed.asked_ms, timed.answer.table)
-        return timed.answer
 
     async def _ask_beyond_read(self, broker: str, named: Collection[OffsetRow]) -> None:
         """The queues that consume stats do not name, one by one. A broker answers that from its memory."""

@@ -32,7 +32,6 @@ class Said(NamedTuple):
 
 
 def said(answer: RunningInfoAnswer, ts: int) -> Said:
-    """Reads an answer to a request for running info."""
     owned = {
         MessageQueue(intern(q.topic), intern(q.broker_name), q.queue_id) for q in answer.mq_table or () if not q.droped
     }

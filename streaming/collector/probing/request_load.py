@@ -71,7 +71,6 @@ def _of_name_servers(topics: Iterable[str], policy: Policy) -> float:
 
 
 def lines(cluster: str, groups: int, without_members: int, load: Load) -> Iterator[str]:
-    """The load in words."""
     yield (
         f"{cluster}: {len(load.brokers)} brokers, {groups} groups with members, {without_members} without, "
         f"{len(load.clients)} clients to be asked"

@@ -142,7 +142,6 @@ class BrokerView:
             self._subscribed.popleft()
 
     def set_back(self, by_ms: int) -> None:
-        """The clock was set back."""
         self._list_ts -= by_ms
         self._connections_ts -= by_ms
         self._listed_since = max(0, self._listed_since - by_ms)
@@ -216,7 +215,6 @@ class BrokerView:
         )
 
     def send_all(self) -> None:
-        """Everything is sent in full once more."""
         self._sent = None
         self._last_heartbeats.clear()
 

@@ -27,9 +27,8 @@ from schemas.identity import retry_topic
 from streaming.collector.translation import reports
 from streaming.collector.translation.broker_view import BrokerView, Profile, listed
 from streaming.collector.translation.repetition import MarkerSettings, SentReports
-from streaming.collector.translation.round_parts import in_parts
-from streaming.collector.translation.round_times import RoundTimes
-from streaming.collector.translation.routes import KnownRoute, Routes, SentRoutes
+from streaming.collector.translation.rounds import RoundTimes, in_parts
+from streaming.collector.translation.routes import Routes, SentRoutes
 from streaming.collector.wire.answers import (
     SUCCESS,
     ConnectionsAnswer,
@@ -123,7 +122,6 @@ class GroupTranslation:
             view.set_back(by_ms)
 
     def send_all(self) -> None:
-        """Everything is sent in full once more: something that was sent is lost."""
         self._sent_routes.send_all()
         self._sent_reports.send_all()
         self._settings.send_all()
@@ -131,7 +129,6 @@ class GroupTranslation:
             view.send_all()
 
     def begin_round(self, ts: int) -> None:
-        """A round begins; its number is its start, and numbers rise."""
         self.times.begin(ts)
 
     def has_list_of(self, broker_name: str) -> bool:
@@ -199,15 +196,10 @@ class GroupTranslation:
         for client_id in disappeared:
             self._sent_reports.forget(client_id)
         self._content.lists[answer.broker] = answer
-        return [
-            *(self._change(answer, client_id, "disappeared") for client_id in disappeared),
-            *(self._change(answer, client_id, "appeared") for client_id in appeared),
-        ]
-
-    def _change(
-        self, answer: ConsumerListAnswer, who: str, change: Literal["appeared", "disappeared"]
-    ) -> ConsumerChange:
-        return ConsumerChange(**self._next(), ts=answer.end_ts, broker_name=answer.broker, client_id=who, change=change)
+        changes: list[tuple[str, Literal["appeared", "disappeared"]]] = [(one, "disappeared") for one in disappeared]
+        changes += [(one, "appeared") for one in appeared]
+        common: dict[str, Any] = {"ts": answer.end_ts, "broker_name": answer.broker}
+        return [ConsumerChange(**self._next(), **common, client_id=who, change=change) for who, change in changes]
 
     def _take_connections(self, answer: ConnectionsAnswer) -> list[AnyEvent]:
         view = self.brokers[answer.broker]
@@ -224,20 +216,11 @@ class GroupTranslation:
         events: list[AnyEvent] = []
         for client_id, profile, is_news in view.send_due_heartbeats(ts):
             if is_news or not self._confirms or len(profile.addresses) > 1:
-                events.append(self._heartbeat(view.name, client_id, profile, ts))
+                who = {"broker_name": view.name, "client_id": client_id, **profile._asdict()}
+                events.append(Heartbeat(**self._next(), ts=ts, observed="listed", **who))
             else:
                 content.heartbeats.append(_listed_client(view.name, client_id, profile))
         return events
-
-    def _heartbeat(self, broker_name: str, client_id: str, profile: Profile, ts: int) -> Heartbeat:
-        return Heartbeat(
-            **self._next(),
-            ts=ts,
-            broker_name=broker_name,
-            client_id=client_id,
-            observed="listed",
-            **profile._asdict(),
-        )
 
     def _take_running_info(self, answer: RunningInfoAnswer) -> list[AnyEvent]:
         """The report, or nothing where the round's marker confirms it."""
@@ -284,18 +267,13 @@ class GroupTranslation:
     def _changed_routes(self) -> list[AnyEvent]:
         due = self._sent_routes.send_due(self.topics, self._routes)
         self._settings.named_in_events(topic for topic, _, _ in due)
-        return [self._route(topic, route, ts) for topic, route, ts in due]
-
-    def _route(self, topic: str, route: KnownRoute, ts: int) -> TopicRoute:
-        return TopicRoute(
-            **self._next(),
-            ts=ts,
-            topic=topic,
-            brokers=route.queues,
-            static=route.static,
-            name_servers=route.name_servers,
-            others=route.others,
-        )
+        return [
+            TopicRoute(
+                **self._next(), ts=ts, topic=topic, brokers=route.queues, static=route.static,
+                name_servers=route.name_servers, others=route.others,
+            )
+            for topic, route, ts in due
+        ]  # fmt: skip
 
     def _marker(self, content: _RoundContent, ts: int, not_asked: Mapping[str, str], is_look: bool) -> Round:
         confirmed = {report.client_id for report in content.reports}

@@ -30,7 +30,6 @@ class Sent(NamedTuple):
     ts: int
 
     def set_back(self, by_ms: int) -> "Sent":
-        """The clock was set back."""
         return Sent(self.version, self.since_ts - by_ms, self.ts - by_ms)
 
 
@@ -75,11 +74,9 @@ class SentReports:
         self._sent.pop(client_id, None)
 
     def send_all(self) -> None:
-        """Everything is sent in full once more."""
         self._sent.clear()
 
     def set_back(self, by_ms: int) -> None:
-        """The clock was set back."""
         self._sent = {
             client_id: {start: sent.set_back(by_ms) for start, sent in instances.items()}
             for client_id, instances in self._sent.items()
@@ -142,9 +139,7 @@ class MarkerSettings:
         return value
 
     def set_back(self, by_ms: int) -> None:
-        """The clock was set back."""
         self._sent = {field: sent.set_back(by_ms) for field, sent in self._sent.items()}
 
     def send_all(self) -> None:
-        """Everything is sent once more."""
         self._sent.clear()

@@ -80,14 +80,12 @@ class Routes:
         self._known = {topic: (route, max(known_ts, ts)) for topic, (route, known_ts) in self._known.items()}
 
     def keep_only(self, topics: set[str]) -> None:
-        """Forget all other topics."""
         for topic in self._known.keys() | self._copies.keys():
             if topic not in topics:
                 self._known.pop(topic, None)
                 self._copies.pop(topic, None)
 
     def set_back(self, by_ms: int) -> None:
-        """The clock was set back."""
         self._known = {topic: (route, ts - by_ms) for topic, (route, ts) in self._known.items()}
         for copies in self._copies.values():
             copies.update({name: copy._replace(ts=copy.ts - by_ms) for name, copy in copies.items()})
@@ -124,11 +122,9 @@ class SentRoutes:
         self._sent.pop(topic, None)
 
     def send_all(self) -> None:
-        """Everything is sent once more."""
         self._sent = {topic: (route, 0) for topic, (route, _) in self._sent.items()}
 
     def set_back(self, by_ms: int) -> None:
-        """The clock was set back."""
         self.changed_ts = max(0, self.changed_ts - by_ms)
         self._sent = {topic: (route, ts - by_ms) for topic, (route, ts) in self._sent.items()}
 

@@ -106,7 +106,7 @@ def running_info(reply: Reply, asked: Asked, client_id: str) -> RunningInfoAnswe
 
 
 def consume_stats(reply: Reply, asked: Asked, topic: str | None = None) -> ConsumeStatsAnswer:
-    table, error = _read(reply, _offsets)
+    table, error = _read(reply, lambda body: _queues(_table(_loaded(body)).get("offsetTable"), OffsetRow))
     return ConsumeStatsAnswer(**asked.common(reply, error), topic=topic, table=table)
 
 
@@ -231,19 +231,12 @@ def _running_info(body: bytes) -> dict[str, Any]:
     }
 
 
-def _offsets(body: bytes) -> tuple[OffsetRow, ...]:
-    return _queues(_table(_loaded(body)).get("offsetTable"), OffsetRow)
-
-
 def _spelt_as_in_java(table: Any) -> Any:
     """Go's ``ProcessQueueInfo`` has ``dropped`` where Java's has ``droped``."""
     if not isinstance(table, dict):
         return table
-    return {key: {"droped": value["dropped"], **value} if _is_of_go(value) else value for key, value in table.items()}
-
-
-def _is_of_go(value: Any) -> bool:
-    return isinstance(value, dict) and "dropped" in value
+    of_go = {key: value for key, value in table.items() if isinstance(value, dict) and "dropped" in value}
+    return table | {key: {"droped": value["dropped"], **value} for key, value in of_go.items()}
 
 
 def _queues(table: Any, kind: type[T]) -> tuple[T, ...]:

@@ -16,8 +16,7 @@ from streaming.collector.wire.answers import REQUEST_CODE_NOT_SUPPORTED, SUCCESS
 from streaming.collector.wire.clock import Clock
 from streaming.collector.wire.connection import Budget, Connection, NotAllowed, TimedOut, Unreachable, connect
 from streaming.collector.wire.frames import Frame
-from streaming.collector.wire.request_counts import Outcome, RequestCounts
-from streaming.collector.wire.requests import Request
+from streaming.collector.wire.requests import Outcome, Request, RequestCounts
 from streaming.networks import Network
 from streaming.secret_mask import masked
 
@@ -79,7 +78,6 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Returns whether nothing may be sent now."""
         return self._state in (_State.SILENT, _State.TRYING)
 
     @property

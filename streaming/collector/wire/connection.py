@@ -122,11 +122,9 @@ class Connection(asyncio.Protocol):
         self._budget.note(self, 0)
 
     def pause(self) -> None:
-        """Read nothing for now."""
         self._transport.pause_reading()
 
     def resume(self) -> None:
-        """Read again."""
         self._transport.resume_reading()
 
     def _write(self, request: bytes) -> None:

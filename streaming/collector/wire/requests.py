@@ -1,7 +1,12 @@
-"""The requests that are made, one function each. All of them only read."""
+"""The requests that are made, one function each, and what came of them. All of them only read."""
 
-from enum import IntEnum
+from collections import Counter
+from collections.abc import Iterator
+from enum import Enum, IntEnum
 from typing import NamedTuple
+
+from streaming.metrics.catalogue import REQUEST_DURATION
+from streaming.metrics.series import Histogram, histogram
 
 
 class Code(IntEnum):
@@ -39,7 +44,6 @@ def cluster_info() -> Request:
 
 
 def topic_route(topic: str) -> Request:
-    """Asks a name server for a topic's route."""
     return Request(Code.GET_ROUTEINFO_BY_TOPIC, {"topic": topic, "acceptStandardJsonOnly": "true"})
 
 
@@ -88,3 +92,41 @@ def running_info(group: str, client_id: str) -> Request:
     """The broker asks the client itself, and waits for it up to 10 s."""
     fields = {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"}
     return Request(Code.GET_CONSUMER_RUNNING_INFO, fields)
+
+
+BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+class Outcome(Enum):
+    """``NOT_SENT``: to an address that did not answer a moment ago; ``NOT_ALLOWED``: to one outside of the networks."""
+
+    ANSWERED = "answered"
+    REFUSED = "refused"
+    TIMED_OUT = "timed_out"
+    UNREACHABLE = "unreachable"
+    NOT_SENT = "not_sent"
+    NOT_ALLOWED = "not_allowed"
+
+
+class RequestCounts:
+    """The collector's loop adds; any thread may read."""
+
+    def __init__(self) -> None:
+        self._counts = {code: Counter[Outcome]() for code in Code}
+        self._durations = {code: histogram(REQUEST_DURATION, BOUNDS_S) for code in Code}
+
+    def add(self, code: Code, outcome: Outcome, took_s: float) -> None:
+        self._counts[code][outcome] += 1
+        if outcome in (Outcome.ANSWERED, Outcome.REFUSED):
+            self._durations[code].observe(took_s)
+
+    def counts(self) -> Iterator[tuple[Code, Outcome, int]]:
+        """Every outcome of the codes that were asked."""
+        for code, counter in self._counts.items():
+            for outcome in Outcome if counter else ():
+                yield code, outcome, counter[outcome]
+
+    def durations(self) -> Iterator[tuple[Code, Histogram]]:
+        for code, durations in self._durations.items():
+            if self._counts[code]:
+                yield code, durations
