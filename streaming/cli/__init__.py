@@ -11,9 +11,8 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 
 from streaming import __version__
-from streaming.cli.examples import EXAMPLES
 from streaming.cli.exit_status import INTERRUPTED, OWN_FAULT, READER_GONE, TERMINATED, status_of
-from streaming.cli.file_options import readable
+from streaming.cli.options import readable
 from streaming.cli.standard_streams import ReaderGone, standard_streams
 from streaming.errors import MonitorError, OutputError
 
@@ -39,6 +38,29 @@ COMMANDS = {  # each is a module here, with ``run`` and, if it has options of it
     "forget": "end the alerts of a consumer group that was retired",
     "completion": "print a script that completes commands and options in your shell",
     "version": "print the versions of evenkeel and of what it runs on",
+}
+EXAMPLES = {  # shown at the end of the help of each
+    "inspect": "evenkeel inspect --namesrv 10.0.0.1:9876 --group 'orders-*'",
+    "run": "evenkeel run --config my.toml",
+    "collect": "evenkeel collect --config my.toml --dry-run",
+    "notify": "evenkeel notify --config my.toml --test",
+    "web": "evenkeel web --config my.toml --listen 127.0.0.1:8400",
+    "silence": "evenkeel silence --config my.toml --group 'orders-*' --for 2h --by 'Li Wei' --why 'new hosts'",
+    "demo": "evenkeel demo --seconds 90",
+    "replay": "evenkeel replay recorded.jsonl.gz --engine core --json",
+    "explain": "evenkeel explain orders --cluster prod --at 30m --config my.toml",
+    "sql": "evenkeel sql --config my.toml --csv -c 'SELECT * FROM queue_assignments'",
+    "check-config": "evenkeel check-config my.toml --online",
+    "conformance": "evenkeel conformance vectors.jsonl.gz",
+    "evaluate": "evenkeel evaluate --incidents 20 --healthy 100 --seed 7",
+    "simulate": "evenkeel simulate --groups 50 --faults all --to - | gzip > events.jsonl.gz",
+    "plan": "evenkeel inspect --namesrv 10.0.0.1:9876 --json | evenkeel plan --from - --group orders --join 2",
+    "maintain": "evenkeel maintain --config my.toml",
+    "rebuild": "evenkeel rebuild --config my.toml",
+    "reseed": "evenkeel reseed --config my.toml --checkpoint data/checkpoint-2",
+    "forget": "evenkeel forget orders --cluster prod --config my.toml",
+    "completion": "evenkeel completion bash > ~/.local/share/bash-completion/completions/evenkeel",
+    "version": "evenkeel version",
 }
 WITHOUT_CONFIG = ("demo", "check-config", "conformance", "completion", "version")
 

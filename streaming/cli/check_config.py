@@ -6,7 +6,7 @@ With --online, ask also whether the hosts that it names take a connection now.
 import argparse
 
 from streaming.cli.exit_status import AWAY, DONE, REFUSED
-from streaming.cli.file_options import readable
+from streaming.cli.options import readable
 from streaming.config.alerts import Alerts
 from streaming.config.config_errors import ConfigFaults
 from streaming.config.effect import differences, summary

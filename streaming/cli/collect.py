@@ -3,7 +3,8 @@
 import argparse
 
 from streaming.cli.configuration import add_metrics_option, configured, metrics_option
-from streaming.cli.file_options import writable
+from streaming.cli.exit_status import DONE, INCOMPLETE
+from streaming.cli.options import writable
 from streaming.wording.names import plain
 
 
@@ -33,13 +34,11 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.collector.service import collect, dry_run
 
     if arguments.dry_run:
-        from streaming.inspect.exit_status import HEALTHY, INCOMPLETE
-
         is_complete = True
         for footprint in dry_run(config):
             is_complete &= footprint.is_complete
             for line in footprint.lines:
                 print(plain(line), flush=True)
-        return HEALTHY if is_complete else INCOMPLETE
+        return DONE if is_complete else INCOMPLETE
     collect(config, arguments.record)
     return 0

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from streaming.cli.file_options import readable
+from streaming.cli.options import readable
 from streaming.conformance import run_conformance
 from streaming.progress import waiting
 

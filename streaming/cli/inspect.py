@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from streaming.cli.configuration import configured
-from streaming.cli.number_options import between
+from streaming.cli.exit_status import status_of_look
+from streaming.cli.options import between
 from streaming.config.sections import Config
 from streaming.config.values import server_list
 from streaming.errors import CollectorError
@@ -46,11 +47,10 @@ def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments, writes=())
     if arguments.namesrv is not None:
         config = with_name_servers(config, arguments.namesrv)
-    from streaming.inspect.exit_status import exit_status
     from streaming.inspect.inspection import USUAL_S, InspectOptions, inspect_once, inspect_until_signal
-    from streaming.inspect.screen import DisplayOptions, Screen
+    from streaming.inspect.screen import Screen
 
-    screen = Screen(DisplayOptions(arguments.json, bool(arguments.group), arguments.verbose))
+    screen = Screen(arguments.json, bool(arguments.group), arguments.verbose)
     options = InspectOptions(tuple(arguments.group), arguments.seconds or USUAL_S)
     with _collector_is_quiet():
         if arguments.watch:
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
             with waiting(f"Asking {', '.join(config.collector.clusters)} for about {options.seconds:.0f} s"):
                 clusters = inspect_once(config, options)
             screen.show(clusters)
-    return exit_status(clusters)
+    return status_of_look(clusters)
 
 
 @contextmanager

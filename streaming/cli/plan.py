@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from streaming.cli.configuration import configured
-from streaming.cli.file_options import readable
-from streaming.cli.number_options import between, whole
+from streaming.cli.options import between, readable, whole
 from streaming.errors import SourceError
 from streaming.progress import waiting
 from streaming.simulation.planning.change import (

@@ -8,7 +8,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from streaming.cli.file_options import readable
+from streaming.cli.options import readable
 from streaming.config.load import load_config
 from streaming.progress import Progress
 from streaming.replay.alert_transitions import as_json, details, headline

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streaming.cli.configuration import configured, options_given
-from streaming.cli.file_options import STANDARD_OUTPUT, writable
-from streaming.cli.number_options import whole
+from streaming.cli.options import STANDARD_OUTPUT, whole, writable
 from streaming.errors import ConfigError
 from streaming.progress import Progress
 from streaming.wall_clock import now_ms

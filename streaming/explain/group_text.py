@@ -9,9 +9,16 @@ from schemas.facts import AlertState, Kind, MemberFact
 from schemas.identity import is_retry_topic
 from streaming.core.allocation import strategy_of_class
 from streaming.core.finding_kinds import RIGHT, UNDECIDED
-from streaming.explain.doubts import Doubt, doubt_of
 from streaming.explain.reasons import reason_of
-from streaming.explain.snapshot import BrokerList, ExplainedAlert, ExplainedGroup, ExplainedQueue, UnalertedQueues
+from streaming.explain.snapshot import (
+    BrokerList,
+    Doubt,
+    ExplainedAlert,
+    ExplainedGroup,
+    ExplainedQueue,
+    UnalertedQueues,
+    doubt_of,
+)
 from streaming.explain.times import Moment
 from streaming.notices.english import ENGLISH
 from streaming.notices.evidence_english import in_english

@@ -1,6 +1,9 @@
-"""Reads the facts of one group from the facts table, without a JVM and without reading the whole table."""
+"""Reads the facts of one group, without a JVM and without reading whole tables.
 
-from collections.abc import Iterable
+They are in the facts table, and in other tables as far as they still hold though their fact has expired.
+"""
+
+from collections.abc import Iterable, Iterator
 from datetime import timezone
 from difflib import get_close_matches
 
@@ -8,18 +11,19 @@ import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
 from schemas.facts import Fact, HealthFact, payload_column
-from schemas.tables import FACTS
+from schemas.table_definition import Table
+from schemas.tables import ALERTS, FACTS, GROUP_MEMBERS, GROUP_STATUS, QUEUE_ASSIGNMENTS
 from streaming.errors import SourceError
-from streaming.explain.expired_facts import read_expired, read_groups
 from streaming.explain.snapshot import MonitorStatus, monitor_status
 from streaming.explain.snapshot_from_facts import KINDS
 from streaming.newest_facts import health_after
-from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
-from streaming.tables.query import Selection, is_one_of, is_told_by, quoted, text
+from streaming.tables.fact_rows import KEY_COLUMNS, facts_in, facts_of
+from streaming.tables.query import Selection, is_of_day_from, is_one_of, is_told_by, quoted, selection_of, text
 from streaming.wording.lists import first_of
 from streaming.wording.names import plain
 
 MOST_NAMES = 10
+KEPT_LONGER = (QUEUE_ASSIGNMENTS, GROUP_MEMBERS, ALERTS, GROUP_STATUS)  # than facts
 
 
 def read_group(tables: str, group: str, cluster: str | None, until: int | None) -> list[Fact]:
@@ -29,9 +33,7 @@ def read_group(tables: str, group: str, cluster: str | None, until: int | None) 
     SourceError if there is no table or group, or no fact of it that is as old.
     """
     log = _open(tables)
-    wanted = f"{quoted('group')} = {text(group)}"
-    if cluster is not None:
-        wanted += f" AND {quoted('cluster')} = {text(cluster)}"
+    wanted = _of_group("group", group, cluster)
     columns = ["identity", *KEY_COLUMNS, *map(payload_column, KINDS)]
     facts = _in_order(log.rows(columns, f"{wanted} AND {_of_interest(until)}"))
     if not facts or facts[0].seq > 0:
@@ -43,6 +45,45 @@ def read_group(tables: str, group: str, cluster: str | None, until: int | None) 
     if len(clusters) > 1:
         raise SourceError(f"group {group} is in several clusters: name one with --cluster: {_listed(clusters)}")
     return facts
+
+
+def read_expired(
+    tables: str,
+    group: str,
+    cluster: str | None,
+    until: int | None,
+    since: int | None = None,
+    these: Iterable[Table] = KEPT_LONGER,
+) -> list[Fact]:
+    """Facts that are deleted but still valid: the newest rows of these tables, in the order of the facts.
+
+    A queue that has not changed for longer than facts are kept is in ``queue_assignments`` alone.
+    ``since``: rows of earlier days are left out of the tables that have days.
+    """
+    wanted = _of_group("consumer_group", group, cluster)
+    facts = [
+        fact for table in these for fact in read_table(table, tables, f"{wanted} AND {_within(table, since, until)}")
+    ]
+    return sorted(facts, key=lambda fact: (fact.cluster, fact.seq))
+
+
+def read_groups(tables: str) -> set[tuple[str, str]]:
+    """(cluster, group) of every group whose status is known."""
+    known = selection_of(tables, GROUP_STATUS.name)
+    rows = known.distinct(["cluster", "consumer_group"]).to_pylist() if known else []
+    return {(row["cluster"], row["consumer_group"]) for row in rows}
+
+
+def _within(table: Table, since: int | None, until: int | None) -> str:
+    by_day = "date" in table.partitioned_by
+    told = is_told_by(until, by_day=by_day)
+    return f"{is_of_day_from(since)} AND {told}" if by_day and since is not None else told
+
+
+def read_table(table: Table, tables: str, wanted: str) -> Iterator[Fact]:
+    """The rows that meet the condition ``wanted``, as facts, in no order."""
+    known = selection_of(tables, table.name)
+    return facts_in(table, known.rows(table.columns, wanted)) if known else iter(())
 
 
 def read_monitor(tables: str, cluster: str, until: int | None) -> MonitorStatus | None:
@@ -72,6 +113,11 @@ def _open(tables: str) -> Selection:
     if missing:
         raise SourceError(f"{path}: its files cannot be read: No match for the column {missing[0]}: these are no facts")
     return log
+
+
+def _of_group(column: str, group: str, cluster: str | None) -> str:
+    wanted = f"{quoted(column)} = {text(group)}"
+    return wanted if cluster is None else f"{wanted} AND {quoted('cluster')} = {text(cluster)}"
 
 
 def _of_interest(until: int | None) -> str:

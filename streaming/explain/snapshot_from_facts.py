@@ -17,6 +17,7 @@ from schemas.facts import (
 )
 from schemas.reasons import KINDS as REASON_KINDS
 from streaming.core.alerts.phases import AlertReason
+from streaming.core.group_waiting import MOST_QUEUES as MOST_FULLEST
 from streaming.explain.changes import LATELY_MS, changes_before
 from streaming.explain.reasons import why_no_alert, why_of
 from streaming.explain.snapshot import (
@@ -28,9 +29,8 @@ from streaming.explain.snapshot import (
     MonitorStatus,
     UnalertedQueues,
 )
-from streaming.explain.waiting import waiting_of_group, waiting_of_queues
 from streaming.newest_facts import newest_facts, newest_group, newest_lives
-from streaming.notices.affected import read_ts, seen_ts
+from streaming.notices.affected import Waiting, read_ts, seen_ts, waiting_by_queue, waiting_in
 from streaming.notices.english import ENGLISH
 from streaming.notices.evidence_english import english_evidence, reason_in_short
 from streaming.notices.notice import OpenAlert
@@ -38,6 +38,7 @@ from streaming.notices.page_parts import advice_on
 from streaming.wording.lists import grouped
 from streaming.wording.times import moment
 
+QueueKey = tuple[str | None, str, int]  # topic, broker name, queue id
 KINDS: tuple[type[Payload], ...] = (
     QueueFact,
     AlertFact,
@@ -128,6 +129,37 @@ def _queue(fact: Fact, queue: QueueFact, waiting: tuple[int, int] | None) -> Exp
         waiting=messages,
         read_ts=messages_ts,
     )
+
+
+def waiting_of_group(status: GroupFact | None, open_alerts: Sequence[OpenAlert]) -> tuple[Waiting | None, bool]:
+    """The waiting messages, None if not known, and True if the number is from open alerts.
+
+    The alerts' number is taken if it was read later than the group's status, and is not smaller.
+    """
+    of_alerts = waiting_in(open_alerts)
+    if status is None or status.waiting is None:
+        return of_alerts, True
+    of_group = Waiting(status.waiting, status.read_ts or 0, None)
+    if of_alerts is not None and of_alerts.read_ts > of_group.read_ts and of_alerts.messages >= of_group.messages:
+        return of_alerts, True
+    return of_group, False
+
+
+def waiting_of_queues(
+    keys: Iterable[QueueKey], status: GroupFact | None, open_alerts: Iterable[OpenAlert]
+) -> dict[QueueKey, tuple[int, int]]:
+    """The messages that wait in each queue for which it is known, and when that was read.
+
+    The number of an open alert is newer than that of the group's status, which names the fullest queues only. If these
+    are few, nothing waits in the others.
+    """
+    of_alerts = waiting_by_queue(open_alerts)
+    if status is None or status.waiting is None or status.read_ts is None:
+        return of_alerts
+    fullest: dict[QueueKey, int] = {(one.topic, one.broker_name, one.queue_id): one.waiting for one in status.fullest}
+    names_all = len(status.fullest) < MOST_FULLEST
+    of_status = {key: (fullest.get(key, 0), status.read_ts) for key in keys if names_all or key in fullest}
+    return of_status | of_alerts
 
 
 def _views(newest: Iterable[Fact], members: Iterable[MemberFact]) -> tuple[BrokerList, ...]:

@@ -1,4 +1,4 @@
 """``evenkeel inspect``: some rounds of the collector, evaluated by the core, then text on the terminal or JSON.
 
-All modules except ``inspection``, ``request_policy`` and ``screen`` are pure.
+All modules except ``inspection`` and ``screen`` are pure.
 """

@@ -4,13 +4,13 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from msgspec.structs import replace
 
 from streaming.collector.from_config import name_servers
 from streaming.collector.probing.cluster_probe import RoundReport
-from streaming.collector.probing.policy import policy_of
+from streaming.collector.probing.policy import Policy, policy_of
 from streaming.collector.service import Watched, watched
 from streaming.collector.signals import Signals, run_once
 from streaming.config.sections import Config
@@ -18,12 +18,17 @@ from streaming.core.settings import Settings
 from streaming.errors import CollectorError
 from streaming.inspect.group_evaluation import absent, snapshot_of
 from streaming.inspect.observed_groups import ObservedCluster
-from streaming.inspect.request_policy import INTERVAL_MS, look_policy
 from streaming.inspect.snapshot import EmptyGroups, InspectedCluster, InspectedGroup
 
 USUAL_S = 6.0  # clients commit offsets every 5 s: over less time, queues that are consumed seem to stand still
 EXTRA_INTERVAL_S = 0.7  # between extra rounds, which only wait for clients without an answer
 LATEST_S = 8.0  # then the result is shown, even if some answers are missing
+INTERVAL_MS = 2_000
+OFFSETS_MS = 1_500  # in each round: the first and the last answer of a look are more than two commits apart
+TIMEOUT_MS = 2_000  # a client without an answer for so long is silent: a look has no time to wait
+IDLE_OFFSETS_MS = 10_000  # a page must not show older lags
+BACKLOGS = 100  # a broker reads its disk for each of a group's queues
+FOREVER_MS = 1 << 62
 
 Show = Callable[[list[InspectedCluster]], None]
 
@@ -103,6 +108,39 @@ class ClusterInspection:
 
     async def close(self) -> None:
         await self._watched.probe.close()
+
+
+@dataclass(frozen=True)
+class InspectPolicy(Policy):
+    """The policy. No request is put off to spread the load: the look would be over. A client rests between requests."""
+
+    def phase(self, name: str, period_ms: int) -> int:
+        return 0
+
+
+def look_policy(policy: Policy, include: tuple[str, ...]) -> InspectPolicy:
+    """The policy for a look. ``include`` empty: the groups that the configuration names.
+
+    Clients are asked from the second round on: their reports count only if they are younger than the first lists.
+    """
+    given = {field.name: getattr(policy, field.name) for field in fields(Policy)}
+    return InspectPolicy(
+        **given
+        | {
+            "interval_ms": INTERVAL_MS,
+            "offsets_ms": OFFSETS_MS,
+            "idle_offsets_ms": IDLE_OFFSETS_MS,
+            "report_empty_ms": FOREVER_MS,
+            "backlogs": BACKLOGS,
+            "rests_when_empty": not include,
+            "timeout_ms": min(policy.timeout_ms, TIMEOUT_MS),
+            "tables_timeout_ms": TIMEOUT_MS,
+            "first_ask_ms": 1,
+            "confirms": False,
+            "include": include or policy.include,
+            "is_always_on": lambda group: group in include or policy.is_always_on(group),
+        }
+    )
 
 
 def expecting_members(settings: Settings, cluster: str, groups: Iterable[str]) -> Settings:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -15,13 +14,6 @@ from streaming.inspect.queues import BUSY_PER_S
 from streaming.inspect.snapshot import InspectedMember, InspectedQueue
 
 HOT = 1.5  # times the mean of the members that own queues
-
-
-class _Load(NamedTuple):
-    queues: int
-    in_per_s: float | None
-    out_per_s: float | None
-    lag: int | None
 
 
 def rows_of(
@@ -45,7 +37,7 @@ def _row(
     client, state = member.client, observed.group.state
     newest = member.reports[0] if member.reports else None
     heartbeat = observed.group.heartbeat_of(client)
-    load = _load(owned.get(client.client_id, []))
+    owns = owned.get(client.client_id, []) if newest else None
     subscriptions = evidence.subscriptions(member)
     return InspectedMember(
         client_id=client.client_id,
@@ -60,20 +52,11 @@ def _row(
         version=heartbeat.version if heartbeat else None,
         strategy=member.running.strategy if member.running else None,
         subscriptions=None if subscriptions is None else tuple(s for s in subscriptions if not is_retry_topic(s[0])),
-        queues=load.queues if newest else None,
-        in_per_s=load.in_per_s if newest else None,
-        out_per_s=load.out_per_s if newest else None,
-        lag=load.lag if newest else None,
-    )
-
-
-def _load(queues: list[InspectedQueue]) -> _Load:
-    """The load of a member. Retry queues are not counted: every group has them."""
-    return _Load(
-        sum(not is_retry_topic(queue.topic) for queue in queues),
-        _of_all([queue.in_per_s for queue in queues]),
-        _of_all([queue.out_per_s for queue in queues]),
-        None if any(queue.lag is None for queue in queues) else total_lag(queues),
+        # Retry queues are not counted: every group has them.
+        queues=None if owns is None else sum(not is_retry_topic(queue.topic) for queue in owns),
+        in_per_s=None if owns is None else _of_all([queue.in_per_s for queue in owns]),
+        out_per_s=None if owns is None else _of_all([queue.out_per_s for queue in owns]),
+        lag=None if owns is None or any(queue.lag is None for queue in owns) else total_lag(owns),
     )
 
 

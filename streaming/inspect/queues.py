@@ -12,7 +12,7 @@ from streaming.core.findings.verdict import Verdict
 from streaming.core.state.group_state import HostedQueues
 from streaming.core.state.offsets import unconsumed_ms
 from streaming.core.state.queue_state import Queue as QueueInState
-from streaming.inspect.message_rates import Flow, OffsetHistory
+from streaming.inspect.observed_groups import Flow, OffsetHistory
 from streaming.inspect.snapshot import InspectedQueue
 from streaming.notices.evidence_english import reason_in_short
 from streaming.snapshots.values import QueueName

@@ -8,8 +8,7 @@ from schemas.identity import is_retry_topic
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.settings import Timing
 from streaming.core.state.queue_state import Queue as QueueInState
-from streaming.inspect.message_rates import Flow, OffsetHistory
-from streaming.inspect.observed_groups import ObservedGroup
+from streaming.inspect.observed_groups import Flow, ObservedGroup, OffsetHistory
 from streaming.inspect.queues import STANDS_FROM_MS, flow_of, names_of, stands_ms
 from streaming.inspect.snapshot import Undecided
 

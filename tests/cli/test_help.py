@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cli import COMMANDS, main, parser_with
-from streaming.cli.examples import EXAMPLES
+from streaming.cli import COMMANDS, EXAMPLES, main, parser_with
 
 ROOT = Path(__file__).parents[2]
 RECORDING = ROOT / "streaming" / "demo" / "recordings" / "d_sameid.jsonl.gz"

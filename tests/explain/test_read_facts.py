@@ -12,8 +12,7 @@ from schemas.facts import AlertChange, AlertClient, AlertQueue, Fact
 from schemas.table_definition import Table
 from schemas.tables import ALERTS, GROUP_MEMBERS, GROUP_STATUS, QUEUE_ASSIGNMENTS
 from streaming.errors import SourceError
-from streaming.explain.expired_facts import KEPT_LONGER, read_expired
-from streaming.explain.read_facts import read_group, read_monitor
+from streaming.explain.read_facts import KEPT_LONGER, read_expired, read_group, read_monitor
 from streaming.explain.snapshot import BrokerList, MonitorStatus
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.tables.arrow_types import arrow_schema, without_comments

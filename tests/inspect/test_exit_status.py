@@ -2,8 +2,8 @@
 
 import pytest
 
+from streaming.cli.exit_status import status_of_look
 from streaming.config.sections import Config
-from streaming.inspect.exit_status import exit_status
 from streaming.inspect.inspection import InspectOptions, expecting_members
 from streaming.inspect.snapshot import EmptyGroups, InspectedCluster, InspectedGroup
 
@@ -42,4 +42,4 @@ def test_exit_status(statuses: list[str], silent: dict[str, str], code: int) -> 
     picture = InspectedCluster(
         cluster="c", ts=0, looked_s=0, brokers=("b",), untold=(), empty=EmptyGroups(), silent=silent, groups=groups
     )
-    assert exit_status([picture]) == code
+    assert status_of_look([picture]) == code

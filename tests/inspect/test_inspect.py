@@ -145,7 +145,7 @@ def test_messages_that_wait_for_a_group_asked_for_are_counted(capsys: pytest.Cap
 def test_groups_left_out_for_the_cost_are_counted(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streaming.inspect.request_policy.BACKLOGS", 1)
+    monkeypatch.setattr("streaming.inspect.inspection.BACKLOGS", 1)
     fake = cluster()
     fake.groups |= {f"retired-{number:02}": FakeGroup() for number in range(30)}
     with served(fake):

@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from streaming.inspect.screen import DisplayOptions, Screen
+from streaming.inspect.screen import Screen
 from streaming.inspect.snapshot import EmptyGroups, InspectedCluster
 from streaming.progress import waiting
 from tests.inspect.looks import fleet, looked_at, picture
@@ -36,13 +36,13 @@ def written(console: Console) -> str:
 
 def test_terminal_gets_colours() -> None:
     console = terminal()
-    Screen(DisplayOptions(), console).show(pictures())
+    Screen(console=console).show(pictures())
     assert "\x1b[32m" in written(console)
 
 
 def test_pipe_gets_text_alone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    screen = Screen(DisplayOptions())
+    screen = Screen()
     with screen.redrawn(), waiting("Asking"):
         screen.show(pictures("[red]g[/red]"))
     out, err = capsys.readouterr()
@@ -54,7 +54,7 @@ def test_pipe_gets_text_alone(capsys: pytest.CaptureFixture[str], monkeypatch: p
 
 def test_watched_picture_is_redrawn_and_the_last_one_stays() -> None:
     console = terminal()
-    screen = Screen(DisplayOptions(), console)
+    screen = Screen(console=console)
     with screen.redrawn():
         screen.show(pictures("first"))
         screen.show(pictures("second"))
@@ -66,7 +66,7 @@ def test_watched_picture_is_redrawn_and_the_last_one_stays() -> None:
 
 
 def test_json_has_a_line_a_group(capsys: pytest.CaptureFixture[str]) -> None:
-    screen = Screen(DisplayOptions(as_json=True))
+    screen = Screen(as_json=True)
     with screen.redrawn():
         screen.show(pictures("\ud800"))
     (line,) = capsys.readouterr().out.splitlines()

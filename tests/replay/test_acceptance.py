@@ -23,8 +23,7 @@ from schemas.identity import is_retry_topic
 from streaming.cli import main
 from streaming.config.load import load_config
 from streaming.demo import RECORDINGS
-from streaming.explain.expired_facts import read_expired
-from streaming.explain.read_facts import read_group
+from streaming.explain.read_facts import read_expired, read_group
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.replay.alert_transitions import as_json, transitions
 from streaming.replay.core_engine import core_facts

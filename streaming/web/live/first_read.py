@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from schemas.facts import Fact
 from schemas.tables import ALERTS, GROUP_STATUS, MONITOR_HEALTH
-from streaming.explain.expired_facts import read_table
+from streaming.explain.read_facts import read_table
 from streaming.tables.fact_rows import facts_in
 from streaming.tables.query import is_one_of, millis, selection_of, text
 

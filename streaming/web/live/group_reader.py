@@ -8,8 +8,7 @@ from msgspec import Struct
 from schemas.facts import AlertFact, Fact, GroupFact, MemberFact, MembershipFact, Payload, QueueFact, RebalanceFact
 from schemas.tables import FACTS, MEMBERSHIP_CHANGES, NOTIFICATIONS, REBALANCES
 from streaming.errors import SourceError
-from streaming.explain.expired_facts import KEPT_LONGER, read_expired
-from streaming.explain.read_facts import read_group
+from streaming.explain.read_facts import KEPT_LONGER, read_expired, read_group
 from streaming.newest_facts import GroupName
 from streaming.projections.progress import Progress, read_progress
 from streaming.tables.facts_log import FactsLog

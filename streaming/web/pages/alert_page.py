@@ -4,7 +4,7 @@ from starlette.requests import Request
 
 from schemas.facts import Severity
 from streaming.errors import MonitorError, SourceError
-from streaming.explain.doubts import is_unseen
+from streaming.explain.snapshot import is_unseen
 from streaming.explain.snapshot_from_facts import steps_of
 from streaming.newest_facts import newest_alerts, newest_lives
 from streaming.notices.commands import silence_command

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from streaming.explain.doubts import LONG_QUIET_MS
+from streaming.explain.snapshot import LONG_QUIET_MS
 from streaming.web.views.known import Known
 
 LATE_AFTER_MS = 60_000  # for display only; pages are sent by late_seconds of the table [monitor]

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from schemas.facts import Fact, MemberFact
 from schemas.identity import is_retry_topic
-from streaming.explain.doubts import Doubt, doubt_of
-from streaming.explain.snapshot import ExplainedGroup, ExplainedQueue, MonitorStatus, UnalertedQueues
+from streaming.explain.snapshot import Doubt, ExplainedGroup, ExplainedQueue, MonitorStatus, UnalertedQueues, doubt_of
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.newest_facts import KnownGroup, newest_alerts, newest_group
 from streaming.notices.language import Language

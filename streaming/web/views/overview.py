@@ -10,8 +10,8 @@ from schemas.facts import GroupFact, Severity
 from streaming.core.alerts.waiting import REPEAT_WAITING_MS
 from streaming.core.finding_kinds import Meaning, Scope, row_of
 from streaming.core.group_status import REPEAT_STATUS_MS
-from streaming.explain.doubts import is_unseen
-from streaming.explain.waiting import waiting_of_group
+from streaming.explain.snapshot import is_unseen
+from streaming.explain.snapshot_from_facts import waiting_of_group
 from streaming.newest_facts import ClusterHealth, GroupName, KnownGroup
 from streaming.notices.affected import QueueKey, queue_keys
 from streaming.notices.notice import OpenAlert

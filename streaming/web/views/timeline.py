@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from schemas.facts import AlertFact, AlertState, Fact, GroupFact, MembershipFact, RebalanceFact
 from streaming.core.alerts.phases import AlertReason
-from streaming.explain.doubts import is_unseen
+from streaming.explain.snapshot import is_unseen
 
 MINUTES = (30, 60, 180, 720, 1440)  # that a reader can choose
 QUIET_MINUTES = 180  # for a group without an open alert

@@ -1,14 +1,17 @@
-"""Types of options for argparse: files. ``-`` is standard input, or standard output."""
+"""Types of options for argparse: numbers within bounds, and files. ``-`` is standard input, or standard output."""
 
 import atexit
 import shutil
 import sys
 import tempfile
 from argparse import ArgumentTypeError
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 STANDARD_INPUT = "standard input"
 STANDARD_OUTPUT = Path("/dev/stdout")
+N = TypeVar("N", int, float)
 _taken: list[Path] = []
 
 
@@ -32,3 +35,21 @@ def readable(text: str) -> Path:
 
 def writable(text: str) -> Path:
     return STANDARD_OUTPUT if text == "-" else Path(text)
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    return _within(int, least, most, f"a whole number from {least} to {most}")
+
+
+def between(least: float, most: float) -> Callable[[str], float]:
+    return _within(float, least, most, f"from {least:g} to {most:g}")
+
+
+def _within(kind: Callable[[str], N], least: N, most: N, wanted: str) -> Callable[[str], N]:
+    def number(text: str) -> N:
+        found = kind(text)
+        if not least <= found <= most:
+            raise ArgumentTypeError(wanted)
+        return found
+
+    return number
