@@ -8,7 +8,7 @@ definitions.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta, Struct
@@ -333,15 +333,7 @@ class Forget(Event, tag="forget", frozen=True, kw_only=True, omit_defaults=True,
 
 AnyEvent = Heartbeat | ConsumerChange | TopicRoute | AssignmentReport | ConsumeProgress | Round | Forget
 
-EVENT_TYPES: tuple[type[Event], ...] = (
-    Heartbeat,
-    ConsumerChange,
-    TopicRoute,
-    AssignmentReport,
-    ConsumeProgress,
-    Round,
-    Forget,
-)
+EVENT_TYPES: tuple[type[Event], ...] = get_args(AnyEvent)
 
 encode_event = msgspec.json.Encoder().encode
 decode_event = msgspec.json.Decoder(AnyEvent).decode

@@ -160,11 +160,9 @@ def _with_places(checked: list[AnyEvent | Rejected], elements: list[msgspec.Raw]
             placed.append(Rejected(event.reason, detail[:DETAIL_AT_MOST], bytes(element)))
         else:
             more[event.reason] += 1
-    return placed + [_counted(reason, number, len(elements)) for reason, number in more.items()]
-
-
-def _counted(reason: str, number: int, elements: int) -> Rejected:
-    return Rejected(reason, f"and {number} more of the {elements} events in the record", events=number)
+    for reason, number in more.items():
+        placed.append(Rejected(reason, f"and {number} more of the {len(elements)} events in the record", events=number))
+    return placed
 
 
 def why_rejected(event: AnyEvent, key: bytes | None, arrival_ts: int | None) -> Rejected | None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from pydantic.fields import FieldInfo
-from pydantic_settings import EnvSettingsSource
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
 from streaming.config.config_errors import NO_VALUE, Fault, KeyPath, key_text
 from streaming.config.keys import closest_key, field_at
@@ -44,11 +44,17 @@ def read_environment(environ: Mapping[str, str]) -> Overrides:
     return Overrides({section: _typed((section,), value) for section, value in source().items()}, names, faults)
 
 
+class _Settings(Config, BaseSettings):
+    """The configuration as pydantic-settings reads its fields."""
+
+    model_config = SettingsConfigDict()
+
+
 class _Source(EnvSettingsSource):
     """A source of the given variables, not the process's. What is not JSON stays text, which the sections refuse."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
-        super().__init__(Config, case_sensitive=False, env_prefix=PREFIX, env_nested_delimiter=DELIMITER)
+        super().__init__(_Settings, case_sensitive=False, env_prefix=PREFIX, env_nested_delimiter=DELIMITER)
         self.env_vars = {name.lower(): value for name, value in variables.items()}
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, create_model
 
 from schemas.tables import TABLES
 from streaming.config.options import KafkaOptions, ProducerOptions, SparkSettings, plain
@@ -56,22 +55,9 @@ class Source(Section):
         return {f"kafka.{name}": value for name, value in plain(self.kafka).items()}
 
 
-_KEEP_DAYS = {table.name: table.keep_days for table in TABLES}
-
-
-class Retention(Section):
-    """The days for which rows of each table are kept, by default those of the table's definition; 0: without end."""
-
-    facts: int = Field(_KEEP_DAYS["facts"], ge=0, le=36_500)
-    queue_findings: int = Field(_KEEP_DAYS["queue_findings"], ge=0, le=36_500)
-    membership_changes: int = Field(_KEEP_DAYS["membership_changes"], ge=0, le=36_500)
-    rebalances: int = Field(_KEEP_DAYS["rebalances"], ge=0, le=36_500)
-    alerts: int = Field(_KEEP_DAYS["alerts"], ge=0, le=36_500)
-    group_status: int = Field(_KEEP_DAYS["group_status"], ge=0, le=36_500)
-    quarantine: int = Field(_KEEP_DAYS["quarantine"], ge=0, le=36_500)
-    monitor_health: int = Field(_KEEP_DAYS["monitor_health"], ge=0, le=36_500)
-    monitor_faults: int = Field(_KEEP_DAYS["monitor_faults"], ge=0, le=36_500)
-    notifications: int = Field(_KEEP_DAYS["notifications"], ge=0, le=36_500)
+# The days for which rows of each table are kept, by default those of the table's definition; 0: without end.
+_DAYS: Any = {table.name: (int, Field(table.keep_days, ge=0, le=36_500)) for table in TABLES if table.keep_days}
+Retention = create_model("Retention", __base__=Section, **_DAYS)
 
 
 class Tables(Section):
@@ -262,11 +248,11 @@ class Log(Section):
     format: Literal["text", "json"] = "text"
 
 
-class Config(BaseSettings):
-    """The whole configuration, made by ``load_config``. It reads nothing from the environment by itself."""
+class Config(BaseModel):
+    """The whole configuration, made by ``load_config``."""
 
     # Not strict: pydantic-settings would then turn texts like "yes" into booleans. The sections are strict.
-    model_config = SettingsConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     source: Source = Field(default_factory=Source)
     tables: Tables = Field(default_factory=Tables)
@@ -279,17 +265,6 @@ class Config(BaseSettings):
     metrics: Metrics = Field(default_factory=Metrics)
     groups: tuple[Rule, ...] = ()
     log: Log = Field(default_factory=Log)
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return (init_settings,)
 
     def settings(self) -> Settings:
         """The settings for the core."""

@@ -87,12 +87,12 @@ def _is_offsets_json(text: str) -> bool:
         isinstance(topics, dict)
         and bool(topics)
         and all(isinstance(partitions, dict) and partitions for partitions in topics.values())
-        and all(_is_offset(*item) for partitions in topics.values() for item in partitions.items())
+        and all(
+            partition.isdecimal() and type(offset) is int and offset >= -2
+            for partitions in topics.values()
+            for partition, offset in partitions.items()
+        )
     )
-
-
-def _is_offset(partition: str, offset: object) -> bool:
-    return partition.isdecimal() and type(offset) is int and offset >= -2
 
 
 def _name_servers(clusters: dict[str, str]) -> dict[str, str]:

@@ -23,9 +23,9 @@ class Waiting(NamedTuple):
     oldest_ts: int | None
 
 
-def rank(severity: str) -> int:
-    """The rank of a severity; 0 is the worst."""
-    return WORST_FIRST.index(severity) if severity in WORST_FIRST else len(WORST_FIRST)
+def rank(word: str, order: Sequence[str] = WORST_FIRST) -> int:
+    """The place of a severity; 0 is the worst. ``order``: of other words."""
+    return order.index(word) if word in order else len(order)
 
 
 def worst_first(alerts: Iterable[OpenAlert]) -> list[OpenAlert]:
@@ -44,7 +44,7 @@ def queues_by_kind(alerts: Sequence[OpenAlert]) -> dict[str, int]:
     Of two findings of one severity, the one that is decided first is the worse. A kind is left out if all its queues
     count for other kinds; a kind that is about no queues has 0.
     """
-    in_order = sorted(alerts, key=lambda alert: (rank(alert.fact.severity), _place(alert.fact.kind)))
+    in_order = sorted(alerts, key=lambda alert: (rank(alert.fact.severity), rank(alert.fact.kind, _KINDS)))
     seen: set[QueueKey] = set()
     numbers: dict[str, int] = {}
     for alert in in_order:
@@ -54,10 +54,6 @@ def queues_by_kind(alerts: Sequence[OpenAlert]) -> dict[str, int]:
             numbers[alert.fact.kind] = numbers.get(alert.fact.kind, 0) + len(new)
     shown = dict.fromkeys(alert.fact.kind for alert in worst_first(alerts) if alert.fact.kind in numbers)
     return {kind: numbers[kind] for kind in shown}
-
-
-def _place(kind: str) -> int:
-    return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
 
 
 def waiting_in(alerts: Iterable[OpenAlert]) -> Waiting | None:

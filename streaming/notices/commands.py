@@ -125,10 +125,6 @@ def _explain(alert: OpenAlert, site: Site) -> Command:
     return Command(f"{site.program} explain {group} --cluster {cluster}{tables}{_config(site)}")
 
 
-def _inspect(alert: OpenAlert, site: Site) -> Command:
-    return inspect_command(alert.cluster, site, alert.group)
-
-
 _COMMANDS: dict[NextStep, Next] = {
     NextStep.CONNECTIONS: _of_group("consumerConnection"),
     NextStep.STATUS: _of_group("consumerStatus"),
@@ -137,7 +133,7 @@ _COMMANDS: dict[NextStep, Next] = {
     NextStep.CLIENT_THREADS: _of_client(" -s"),
     NextStep.THREADS: _jstack,
     NextStep.ROUTE: _route,
-    NextStep.INSPECT: _inspect,
+    NextStep.INSPECT: lambda alert, site: inspect_command(alert.cluster, site, alert.group),
     NextStep.EXPLAIN: _explain,
 }
 _OF_KIND: dict[str, NextStep] = {

@@ -1,8 +1,6 @@
 """The texts that each language must have. Templates are for :meth:`str.format`; each names its values."""
 
-from typing import NamedTuple
-
-from msgspec import Struct
+from typing import Any, NamedTuple
 
 from schemas.reasons import ReasonDetails
 from streaming.notices.evidence import Clock, Sentences, reason_said
@@ -37,98 +35,27 @@ class Trouble(NamedTuple):
     checks: tuple[str, ...]
 
 
-class Language(Struct, frozen=True, kw_only=True):
-    """The texts of a language. ``kinds``: findings, with ``{queues}``; ``do`` and ``now``: of kinds without a cause.
+class Language:
+    """The texts of a language, each under its name; most are templates.
 
-    ``unseen``: why evenkeel does not see; ``seen``: the evidence for it; ``trouble_text`` has the values of both.
-    ``checks``: what to check, if it is not the same for every trouble of its kind. ``waits``: what a pending alert
-    waits for, by ``WaitsFor``. ``expected_of_none``: what is missing if no client should own a queue, by its cause or
-    kind, else under "". ``findings_doc``: the file of the docs that explains kinds and causes.
+    ``kinds``: findings, with ``{queues}``; ``do`` and ``now``: of kinds without a cause. ``unseen``: why evenkeel does
+    not see; ``seen``: the evidence for it; ``trouble_text`` has the values of both. ``checks``: what to check, if it is
+    not the same for every trouble of its kind. ``waits``: what a pending alert waits for, by ``WaitsFor``.
+    ``expected_of_none``: what is missing if no client should own a queue, by its cause or kind, else under "".
+    ``findings_doc``: the file of the docs that explains kinds and causes.
     """
 
-    findings_doc: str
-    severities: dict[str, str]
-    resolved: str
-    kinds: dict[str, str]
     causes: dict[str, Advice]
-    do: dict[str, str]
-    now: dict[str, str]
-    changes: dict[str, str]
     troubles: dict[str, Trouble]
     test: Trouble
-    units: dict[str, str]
-
-    queues: Noun
-    messages: Noun
-    records: Noun
-    groups: Noun
-    instances: Noun
-    more_queues: Noun
-    more_clients: Noun
-    more_changes: Noun
-    more_groups: Noun
-    more_alerts: Noun
-    more_names: Noun
-    any_cluster: str
-
     evidence: Sentences
-    unseen: dict[str, str]
-    seen: dict[str, str]
     checks: dict[str, tuple[str, ...]]
-    comma: str
-    semicolon: str
-    title: str
-    storm_title: str
-    cluster_title: str
-    over: str
-    stale_title: str
-    group_line: str
-    cluster_line: str
-    cluster_only: str
-    since: str
-    lasted: str
-    alert_line: str
-    of_topic: str
-    owned_by: str
-    owned_by_nobody: str
-    owner_not_known: str
-    expected: str
-    expected_not_known: str
-    not_known: str
-    one_instance: str
-    expected_of_none: dict[str, str]
-    nobody: str
-    cause_line: str
-    cause_was: str
-    evidence_line: str
-    stale: str
-    at_rest: str
-    lists_differ: str
-    right_for_now: str
-    right_since: str
-    waits: dict[str, str]
-    deploy_goes_on: str
-    waiting_line: str
-    oldest: str
-    client_line: str
-    version: str
-    listed: str
-    subscribes: str
-    started: str
-    answered: str
-    change_line: str
-    endings: dict[str, str]
-    do_line: str
-    now_line: str
-    storm_do: str
-    next_line: str
-    on_host: str
-    check_line: str
-    silence_line: str
-    about_line: str
-    link_line: str
-    group_in_storm: str
-    because: str
+
+    def __init__(self, **texts: Any) -> None:
+        vars(self).update(texts)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"the language has no text {name!r}")
 
     def lasting(self, milliseconds: int) -> str:
         """``5 min`` in words of the language."""

@@ -241,15 +241,10 @@ def change_lines(alerts: Sequence[OpenAlert], words: Language, now: int) -> list
 def changes_before(alerts: Iterable[OpenAlert], words: Language) -> list[tuple[int, str]]:
     """The time and text of each change before, the newest first, each once."""
     changes = {(change.ts, change.what, change.subject) for alert in alerts for change in alert.fact.changes}
-    return [(ts, _change(what, subject, words)) for ts, what, subject in sorted(changes, reverse=True)]
-
-
-def _change(what: str, subject: str, words: Language) -> str:
-    return (
-        words.changes[what].format(subject=shown(subject))
-        if what in words.changes
-        else f"{shown(what)} {shown(subject)}"
-    )
+    return [
+        (ts, words.changes.get(what, "{what} {subject}").format(what=shown(what), subject=shown(subject)))
+        for ts, what, subject in sorted(changes, reverse=True)
+    ]
 
 
 def since(ts: int, words: Language, now: int, zone: tzinfo | None) -> str:

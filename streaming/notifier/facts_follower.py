@@ -61,7 +61,7 @@ class FactsFollower:
         table = self._log.table()
         version, table_id = table.version(), str(table.metadata().id)
         is_same = self.table_id == table_id and self.version is not None and self.version <= version
-        if is_same and (self.version == version or self._has_next()):
+        if is_same and (self.version == version or (self.version is not None and self._log.has(self.version + 1))):
             return self._read_commits()
         if not is_same and self.table_id is not None:
             log.warning("%s is another table than before: what stood in that is over", self._log.path)
@@ -80,9 +80,6 @@ class FactsFollower:
             version += 1
         self.version = version
         return facts
-
-    def _has_next(self) -> bool:
-        return self.version is not None and self._log.has(self.version + 1)
 
     def _snapshot(self, table: DeltaTable) -> Iterator[Fact]:
         """The facts of a snapshot. Files that cannot contain wanted facts are skipped."""

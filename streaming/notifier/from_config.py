@@ -25,6 +25,12 @@ from streaming.sinks.sink import Sink
 from streaming.sinks.webhook import WebhookSink
 from streaming.tables.storage import local_path, replayed_by
 
+_BY_HTTP: dict[str, Callable[[str, str, str, float], Sink]] = {
+    "webhook": WebhookSink,
+    "alertmanager": AlertmanagerSink,
+    "pagerduty": PagerDutySink,
+}
+
 
 def notifier_settings(
     config: Config, alerts: Alerts, environ: Mapping[str, str] | None = None, file: Path | None = None
@@ -84,16 +90,9 @@ def sink_of(section: SinkSection, environ: Mapping[str, str] | None = None) -> S
 
 
 def _open_sink(section: SinkSection, secret: str) -> Sink:
-    name, url, timeout = section.name, section.url, section.timeout_seconds
-    if section.kind == "log":
-        return LogSink(name)
-    if section.kind == "webhook":
-        return WebhookSink(name, url, secret, timeout)
-    if section.kind == "alertmanager":
-        return AlertmanagerSink(name, url, secret, timeout)
-    if section.kind == "pagerduty":
-        return PagerDutySink(name, url, secret, timeout)
-    return ChatSink(name, section.kind, secret)
+    if section.kind in _BY_HTTP:
+        return _BY_HTTP[section.kind](section.name, section.url, secret, section.timeout_seconds)
+    return LogSink(section.name) if section.kind == "log" else ChatSink(section.name, section.kind, secret)
 
 
 def link_template(template: str) -> Callable[[Notice], str | None]:

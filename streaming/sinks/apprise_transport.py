@@ -101,7 +101,7 @@ class _BoundedAnswers(smtplib.SMTP):
     def close(self) -> None:
         super().close()
         if self._deadline is not None:
-            self._deadline.end()
+            self._deadline.close()
 
 
 class _SMTP(_BoundedAnswers):

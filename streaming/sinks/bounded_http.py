@@ -4,6 +4,7 @@ import http.client
 import io
 import socket
 import zlib
+from contextlib import closing
 from typing import Any
 
 import requests
@@ -22,7 +23,7 @@ def exchange(method: str, url: str, limit_s: float, **options: Any) -> requests.
     Raises requests.RequestException, and no other error. ``limit_s``: seconds from the connection to the last byte.
     ``options``: those of ``requests.request``.
     """
-    with Deadline(limit_s) as deadline, _Session() as session:
+    with closing(Deadline(limit_s)) as deadline, _Session() as session:
         for scheme in ("http://", "https://"):
             session.mount(scheme, _Adapter(deadline))
         try:

@@ -9,7 +9,6 @@ import os
 import socket
 from contextlib import suppress
 from threading import Lock, Timer
-from types import TracebackType
 
 MOST_BYTES = 65_536  # of one answer, its headers included
 
@@ -61,19 +60,13 @@ class Deadline:
         if self._is_over:
             self._shut()
 
-    def end(self) -> None:
+    def close(self) -> None:
         """End the exchange: no socket is shut down any more."""
         self._timer.cancel()
         with self._lock:
             for handle in self._handles:
                 handle.close()
             self._handles.clear()
-
-    def __enter__(self) -> "Deadline":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.end()
 
     def _shut(self) -> None:
         with self._lock:

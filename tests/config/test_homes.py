@@ -93,18 +93,12 @@ def test_the_default_of_a_key_stands_once(root: type[BaseModel], key: KeyPath) -
     field = field_at(key, root)
     assert field is not None
     default = field.get_default(call_default_factory=True)
-    is_a_table = key[:2] == ("tables", "retention_days")  # its definition has the days: see below
+    is_a_table = key[:2] == ("tables", "retention_days")  # its definition has the days
     if is_a_table or isinstance(default, bool) or not isinstance(default, int | float | str) or not default:
         return  # off, empty or not known: there is no number
     outside = homes_outside().get(without_unit(str(key[-1]), default), [])
     inside = [path.name for path in CONFIG.glob("*.py") if is_declared_with(str(key[-1]), default, path)]
     assert len(outside + inside) == 1
-
-
-def test_the_days_of_a_table_stand_in_its_definition() -> None:
-    (retention,) = (n for n in nodes(CONFIG / "sections.py") if isinstance(n, ast.ClassDef) and n.name == "Retention")
-    fields = [node.value for node in retention.body if isinstance(node, ast.AnnAssign)]
-    assert [value(field.args[0]) for field in fields if isinstance(field, ast.Call)] == [None] * len(fields)
 
 
 def home_of(timer: str) -> tuple[str, str]:

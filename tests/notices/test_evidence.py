@@ -1,6 +1,7 @@
 """Evidence as sentences in both languages."""
 
 import re
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 from schemas import observed as o
 from schemas.facts import AlertFact, Cause, Kind
 from schemas.reasons import ReasonKind
+from streaming import notices
 from streaming.core.causes.table import CAUSES, NextStep
 from streaming.core.finding_kinds import ALERTING
 from streaming.notices.commands import _COMMANDS, _OF_KIND
@@ -93,6 +95,15 @@ def test_every_kind_of_evidence_has_its_sentence(sentences: Sentences) -> None:
     without = {o.Part, o.Observed, o.Clients}
     assert sentences.of.keys() == (parts - without) | set(ReasonKind)
     assert o.fields_by_type().keys() == set(o.Part.__subclasses__())
+
+
+def test_both_languages_have_the_same_texts_and_all_that_the_code_asks_for() -> None:
+    english, chinese = ({name: type(text) for name, text in vars(one).items()} for one in LANGUAGES.values())
+    assert english == chinese
+    code = "".join(path.read_text() for path in Path(notices.__file__).parent.glob("*.py"))
+    assert english.keys() >= set(re.findall(r"\bwords\.(\w+)", code)) - vars(Language).keys()
+    for name, text in vars(LANGUAGES["en"]).items():
+        assert not isinstance(text, dict) or text.keys() == vars(LANGUAGES["zh"])[name].keys(), name
 
 
 @pytest.mark.parametrize("language", LANGUAGES.values(), ids=LANGUAGES.keys())
