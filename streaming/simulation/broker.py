@@ -2,37 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 from zlib import crc32
 
 from schemas.identity import MessageQueue
-from streaming.collector.wire.answers import Connection, ConsumerConnection, QueueData, RunningInfoAnswer
+from streaming.collector.wire.answers import Connection, ConsumerConnection, QueueData
 from streaming.core.state.group_state import PERM_READ
 from streaming.simulation.message_queue import MessageLog
-from streaming.simulation.process_queue import Progress
+from streaming.simulation.process_queue import Client, Progress
 
 BROADCASTING = "BROADCASTING"
 CHANNEL_EXPIRED_MS = 120_000  # ConsumerManager.CHANNEL_EXPIRED_TIMEOUT
 SCAN_MS = 10_000  # ClientHousekeepingService
 LOCK_EXPIRED_MS = 60_000  # RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME
 REGISTER_MS = 30_000  # BrokerConfig.registerNameServerPeriod
-
-
-class Client(Protocol):
-    """The client at the other end of a connection."""
-
-    client_id: str
-    group: str
-
-    @property
-    def answers(self) -> bool:
-        """True if the client answers requests now."""
-
-    def consumer_ids_changed(self) -> None:
-        """NOTIFY_CONSUMER_IDS_CHANGED."""
-
-    def running_info(self, broker_name: str, asked_ts: int, dur_ms: int) -> RunningInfoAnswer:
-        """GET_CONSUMER_RUNNING_INFO, requested through this broker."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -199,11 +199,11 @@ class Consumer:
     def lose_connection(self, name: str) -> None:
         """One connection closes, and the broker notices: it does not list the client until its next heartbeat."""
         if name in self._channels:
-            self._network.broker(name).unregister(self._channels[name])
+            self._network.brokers[name].unregister(self._channels[name])
 
     def _live_channels(self) -> list[tuple[Channel, Broker]]:
         channels = self._channels.items()
-        return [(channel, self._network.broker(name)) for name, channel in channels if name not in self.cannot_reach]
+        return [(channel, self._network.brokers[name]) for name, channel in channels if name not in self.cannot_reach]
 
     # --- requests from brokers
 

@@ -1,73 +1,39 @@
 """A cluster with one consumer group: name server, brokers, clients and producer, all on one clock, from one seed."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from random import Random
 
 from schemas.identity import MessageQueue, retry_topic
 from streaming.collector.wire.answers import QueueData
-from streaming.simulation.allocation_cache import AllocationCache
-from streaming.simulation.broker import REGISTER_MS, SCAN_MS, Broker, Client
+from streaming.simulation.broker import REGISTER_MS, SCAN_MS, Broker
 from streaming.simulation.client_config import ClientConfig
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.ground_truth import GroundTruth
 from streaming.simulation.message_queue import MessageLog
-from streaming.simulation.name_server import PERM_READ_AND_WRITE, NameServer, TopicRoute
-from streaming.simulation.process_queue import ProcessQueue, Progress
+from streaming.simulation.name_server import PERM_READ_AND_WRITE
+from streaming.simulation.network import Network
+from streaming.simulation.process_queue import Client, Progress
 from streaming.simulation.producer import Producer
-from streaming.simulation.virtual_clock import VirtualClock
 
-LATENCY_MS = (2, 60)  # of a notification or a closed connection
-PULL_AGAIN_MS = 3_000  # DefaultMQPushConsumerImpl.pullTimeDelayMillsWhenException
 T0 = 1_700_000_000_000
 
 
-class Fleet:
-    """A cluster. ``group``: the watched group. The methods do what happens to clients and brokers.
-
-    Its clients use it as their ``Network``.
-    """
+class Fleet(Network):
+    """A cluster. ``group``: the watched group. The methods do what happens to clients and brokers."""
 
     def __init__(self, group: str, brokers: Iterable[str], seed: int | str, start_ts: int = T0) -> None:
-        self.group, self.seed = group, seed
-        self.clock = VirtualClock(start_ts)
-        self.random, self._retries = Random(f"{seed}/fleet"), Random(f"{seed}/retries")
-        self.name_server = NameServer()
-        self.ask_name_server: Callable[[str, str, int], TopicRoute | None] | None = None  # where several differ
-        self.brokers: dict[str, Broker] = {}
+        super().__init__(group, seed, start_ts)
         self.clients: list[Consumer] = []
-        self.allocations = AllocationCache()
         self._subscriber_counts: dict[str, int] = {}
         self._subscribed: set[str] = set()
-        self._refused: dict[ProcessQueue, None] = {}
         self.producer = Producer(self.clock, self.name_server, self.brokers, self._set_rate)
         self.truth = GroundTruth(lambda: self.clock.now, self._in_route, self._subscribers)
         for name in brokers:
             self._add_broker(name)
 
-    @property
-    def now(self) -> int:
-        return self.clock.now
-
     def run(self, seconds: float) -> None:
         self.clock.run_until(self.now + round(seconds * 1000))
-
-    # --- the network of its clients
-
-    def latency(self) -> int:
-        return self.random.randrange(*LATENCY_MS)
-
-    def route(self, asker: str, topic: str) -> TopicRoute | None:
-        """The route by the name server that ``asker`` (a client's id, a collector's source) reaches."""
-        ask = self.ask_name_server
-        return self.name_server.route(topic) if ask is None else ask(asker, topic, self.now)
-
-    def broker(self, name: str) -> Broker:
-        return self.brokers[name]
-
-    def reach(self, name: str, cannot_reach: set[str]) -> Broker | None:
-        broker = self.brokers[name]
-        return broker if broker.is_up and name not in cannot_reach else None
 
     def _notify(self, client: Client) -> None:
         self.clock.after(self.latency(), client.consumer_ids_changed)
@@ -75,7 +41,7 @@ class Fleet:
     # --- brokers and topics
 
     def _add_broker(self, name: str) -> None:
-        broker = Broker(name, self._notify, self._pulls_changed, partial(self._listing_changed, name))
+        broker = Broker(name, self._notify, self.pulls_changed, partial(self._listing_changed, name))
         broker.put_topic(retry_topic(self.group), QueueData(name, 1, 1, PERM_READ_AND_WRITE), self.now)
         self.brokers[name] = broker
         self._register(broker)
@@ -93,7 +59,7 @@ class Fleet:
             broker.put_topic(topic, QueueData(name, *given), self.now)
             if broker.is_up:
                 self._register(broker)
-            self._check_all_pulls(broker)
+            self.check_all_pulls(broker)
         self.truth.change("route", topic)
         self._observe_route()
 
@@ -114,7 +80,7 @@ class Fleet:
 
     def _broker_changed(self, broker: Broker) -> None:
         self.truth.change("broker", broker.name)
-        self._check_all_pulls(broker)
+        self.check_all_pulls(broker)
         self.producer.broker_changed(broker)
         self._observe_route()
 
@@ -205,46 +171,12 @@ class Fleet:
         """The ids that any broker lists, also of a dead client whose connection was not closed."""
         return {client_id for broker in self.brokers.values() for client_id in broker.client_ids(self.group)}
 
-    # --- pulls
-
-    def check_pull(self, process_queue: ProcessQueue) -> None:
-        """Set for the queue whether the broker accepts the client's pulls."""
-        queue, client = process_queue.progress.log.queue, process_queue.client
-        broker = self.reach(queue.broker_name, client.cannot_reach)
-        version = client.versions.get(queue.topic, 0)
-        is_refused = broker is None or not broker.accepts_pull(self.group, queue, version)
-        if is_refused != process_queue.is_refused:
-            process_queue.progress.catch_up(self.now)
-            process_queue.is_refused = is_refused
-            self.truth.observe(process_queue.progress)
-        if is_refused:
-            self._refused[process_queue] = None
-        else:
-            self._refused.pop(process_queue, None)
-
-    def _pulls_changed(self, broker_name: str, is_all: bool) -> None:
-        if is_all:
-            self._check_all_pulls(self.brokers[broker_name])
-            return
-        for refused in list(self._refused):
-            if refused.dropped:
-                del self._refused[refused]
-            elif refused.progress.log.queue.broker_name == broker_name:
-                self.clock.after(self._retries.randrange(PULL_AGAIN_MS), self.check_pull, refused)
-
-    def _check_all_pulls(self, broker: Broker) -> None:
-        """Check the pulls of the broker's queues. Refused pulls are tried again within 3 s."""
-        for progress in broker.progresses(self.group):
-            for holder in list(progress.holders):
-                delay = self.random.randrange(PULL_AGAIN_MS) if holder.is_refused else 0
-                self.clock.after(delay, self.check_pull, holder)
-
     def set_consume_enable(self, may_consume: bool) -> None:
         """Forbid the group to consume, or allow it again, as an operator does (``mqadmin updateSubGroup -c``)."""
         self.truth.may_consume = may_consume
         for broker in self.brokers.values():
             broker.consume_enable = may_consume
-            self._check_all_pulls(broker)
+            self.check_all_pulls(broker)
 
     def disconnect(self, client: Consumer, broker_name: str) -> None:
         """Cut the client from the broker from now on; the broker keeps the connection until it expires."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
 from typing import Protocol
 
+from streaming.collector.wire.answers import RunningInfoAnswer
+from streaming.simulation.client_config import ClientConfig
 from streaming.simulation.message_queue import Commit, MessageLog, Repeats, WentBack
+from streaming.simulation.name_server import TopicRoute
 
 FIRST_PULL_AFTER_MS = 500  # RebalanceImpl.dispatchPullRequest
 PULL_THRESHOLD = 1000  # DefaultMQPushConsumer.pullThresholdForQueue
@@ -63,15 +68,41 @@ class Progress:
         self.consumed = max(self.consumed, after)
 
 
-class Owner(Protocol):
-    """The client that has a queue. ``versions``: the ``subVersion`` of its subscription to each topic."""
+class Client(Protocol):
+    """The client, as its queues, its rebalance and its brokers know it.
+
+    ``versions``: the ``subVersion`` of its subscription to each topic; ``cannot_reach``: names of brokers.
+    """
 
     client_id: str
+    group: str
+    config: ClientConfig
+    random: Random
+    is_running: bool
     is_paused: bool
     pull_service_is_dead: bool
+    orderly: bool
     speed: int
+    topics: dict[str, str]
+    routes: dict[str, TopicRoute | None]
     versions: dict[str, int]
     cannot_reach: set[str]
+
+    @property
+    def answers(self) -> bool:
+        """True if the client answers requests now."""
+
+    def consumer_ids_changed(self) -> None:
+        """NOTIFY_CONSUMER_IDS_CHANGED."""
+
+    def running_info(self, broker_name: str, asked_ts: int, dur_ms: int) -> RunningInfoAnswer:
+        """GET_CONSUMER_RUNNING_INFO, requested through this broker."""
+
+    def progress(self, log: MessageLog, of_group: Progress) -> Progress: ...
+
+    def queues_changed(self, topic: str) -> None: ...
+
+    def defer(self, timer: Callable[[], None]) -> None: ...
 
     def last_persist(self, now: int) -> int: ...
 
@@ -95,7 +126,7 @@ class ProcessQueue:
         "speed",
     )
 
-    def __init__(self, client: Owner, progress: Progress, now: int) -> None:
+    def __init__(self, client: Client, progress: Progress, now: int) -> None:
         self.client = client
         self.progress = progress
         self.offset = self.pulled = progress.start_offset()

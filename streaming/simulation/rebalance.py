@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from random import Random
-from typing import Protocol
+from collections.abc import Iterator
 
 from schemas.identity import MessageQueue
 from streaming.core.allocation import AllocationError
 from streaming.simulation.broker import Broker
-from streaming.simulation.client_config import ClientConfig
-from streaming.simulation.message_queue import MessageLog
 from streaming.simulation.name_server import TopicRoute
 from streaming.simulation.network import Network
-from streaming.simulation.process_queue import Owner, ProcessQueue, Progress
+from streaming.simulation.process_queue import Client, ProcessQueue
 
 WAIT_MS, SHORT_WAIT_MS = 20_000, 1_000  # RebalanceService.waitInterval, minInterval
 
 Share = tuple[MessageQueue, ...]
-
-
-class Client(Owner, Protocol):
-    """The part of its client that a rebalance uses."""
-
-    group: str
-    config: ClientConfig
-    random: Random
-    orderly: bool
-    is_running: bool
-    topics: dict[str, str]
-    routes: dict[str, TopicRoute | None]
-
-    def progress(self, log: MessageLog, of_group: Progress) -> Progress: ...
-
-    def queues_changed(self, topic: str) -> None: ...
-
-    def defer(self, timer: Callable[[], None]) -> None: ...
 
 
 class Rebalance:

@@ -21,10 +21,10 @@ from streaming.collector.wire.answers import (
     RouteAnswer,
     RunningInfoAnswer,
 )
-from streaming.simulation.broker import Broker, Client
+from streaming.simulation.broker import Broker
 from streaming.simulation.fleet import Fleet
 from streaming.simulation.name_server import TopicRoute
-from streaming.simulation.process_queue import Progress
+from streaming.simulation.process_queue import Client, Progress
 
 JAVA = "JAVA"
 NAME_SERVER = "name-server:9876"  # the collector knows one address, as with a load balancer in front
