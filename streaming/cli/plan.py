@@ -27,7 +27,13 @@ from streaming.simulation.planning.change import (
     members_after,
     new_ids,
 )
-from streaming.simulation.planning.current_group import CurrentGroup, choose_group, current_group_of, read_current_group
+from streaming.simulation.planning.current_group import (
+    CurrentGroup,
+    choose_group,
+    current_group_of,
+    read_current_group,
+    read_tables,
+)
 from streaming.wording.names import plain
 
 if TYPE_CHECKING:
@@ -114,7 +120,6 @@ def _current(arguments: argparse.Namespace) -> CurrentGroup:
 
 def _known(arguments: argparse.Namespace) -> CurrentGroup:
     from streaming.explain.times import parse_moment
-    from streaming.simulation.planning.from_tables import read_tables
 
     if arguments.group is None:
         raise SourceError(f"{arguments.tables}: which group? name it with --group")

@@ -14,14 +14,7 @@ from msgspec import Struct, structs
 
 from schemas.events import AnyEvent
 from streaming.collector.translation.reports import start_ts
-from streaming.collector.wire.answers import (
-    Answer,
-    ConsumeStatsAnswer,
-    Line,
-    Meta,
-    OffsetRow,
-    RunningInfoAnswer,
-)
+from streaming.collector.wire.answers import Answer, ConsumeStatsAnswer, Line, Meta, OffsetRow, RunningInfoAnswer
 from streaming.demo import RECORDINGS
 from streaming.errors import SourceError
 from streaming.replay.input_lines import read_lines
@@ -207,9 +200,7 @@ def moved_by(line: Line, by_ms: int, started_by_ms: int) -> Line:
         return structs.replace(line, ts=line.ts + by_ms)
     started_ts = start_ts(line.start_timestamp)
     return structs.replace(
-        line,
-        ts=line.ts + by_ms,
-        start_timestamp=None if started_ts is None else started_ts + started_by_ms,
+        line, ts=line.ts + by_ms, start_timestamp=None if started_ts is None else started_ts + started_by_ms
     )
 
 

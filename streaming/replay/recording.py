@@ -14,15 +14,7 @@ from msgspec import Struct
 from schemas.events import AnyEvent
 from streaming.collector.translation.cluster import ClusterTranslation
 from streaming.collector.translation.group import GroupTranslation
-from streaming.collector.wire.answers import (
-    LINES,
-    ConsumerListAnswer,
-    GroupAnswer,
-    Line,
-    Meta,
-    RoundEnd,
-    RouteAnswer,
-)
+from streaming.collector.wire.answers import LINES, ConsumerListAnswer, GroupAnswer, Line, Meta, RoundEnd, RouteAnswer
 from streaming.errors import SourceError
 from streaming.replay.input_lines import FileLine, read_lines
 

@@ -23,11 +23,7 @@ SHARDS = 4  # a file holds few groups, and the checkpoint does not outlive the r
 
 
 def run_spark(
-    records: Iterable[bytes],
-    config: Config,
-    tables: Path,
-    say: Callable[[str], None],
-    show: Callable[[Outcome], None],
+    records: Iterable[bytes], config: Config, tables: Path, say: Callable[[str], None], show: Callable[[Outcome], None]
 ) -> None:
     """Run the job over the records and make all tables in ``tables``, which is emptied first.
 

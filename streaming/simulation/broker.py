@@ -111,7 +111,7 @@ class Broker:
     def put_topic(self, topic: str, data: QueueData, now: int) -> None:
         """``updateTopicConfig``. Queues that are no longer in the topic keep their messages."""
         self.topics[topic] = data
-        for queue_id in range(_queue_count(data)):
+        for queue_id in range(max(data.read_queue_nums, data.write_queue_nums)):
             queue = MessageQueue(topic, self.name, queue_id)
             if queue not in self.logs:
                 self.logs[queue] = MessageLog(queue, now)
@@ -236,7 +236,3 @@ class Broker:
         self.is_up = False
         self.groups.clear()
         self._locks.clear()
-
-
-def _queue_count(data: QueueData) -> int:
-    return max(data.read_queue_nums, data.write_queue_nums)

@@ -6,12 +6,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 from schemas.identity import MessageQueue, host_of, retry_topic
-from streaming.collector.wire.answers import (
-    SUCCESS,
-    Connection,
-    RunningInfoAnswer,
-    SubscriptionData,
-)
+from streaming.collector.wire.answers import SUCCESS, Connection, RunningInfoAnswer, SubscriptionData
 from streaming.collector.wire.answers import ProcessQueue as ProcessQueueInfo
 from streaming.core.allocation import class_of_strategy
 from streaming.simulation.broker import Broker, Channel
@@ -154,8 +149,8 @@ class Consumer:
         broker = self._network.reach(name, self.cannot_reach)
         if broker is None or not self.is_running:
             return
-        channel = self._channels.get(name)
-        if channel is None or not self._is_registered(channel, broker):
+        channel, group = self._channels.get(name), broker.groups.get(self.group)
+        if channel is None or group is None or channel not in group.channels:
             channel = self._connect(name)
         broker.heartbeat(channel, self.versions, self._now)
 
@@ -175,10 +170,6 @@ class Consumer:
     def _known_brokers(self) -> dict[str, None]:
         routes = (route for route in self.routes.values() if route is not None)
         return dict.fromkeys(name for route in routes for name in route.broker_names)
-
-    def _is_registered(self, channel: Channel, broker: Broker) -> bool:
-        group = broker.groups.get(self.group)
-        return group is not None and channel in group.channels
 
     def _connect(self, name: str) -> Channel:
         number = self._channels[name].number + 1 if name in self._channels else 0
@@ -215,14 +206,17 @@ class Consumer:
         return self.is_running and not self.is_paused and self.config.sdk.answers
 
     def running_info(self, broker_name: str, asked_ts: int, dur_ms: int) -> RunningInfoAnswer:
+        """The answer. ``mqTable`` also has dropped queues that the client has not released yet."""
         config, sdk = self.config, self.config.sdk
+        if sdk.tells_queues:
+            self.catch_up()
         return RunningInfoAnswer(
             ts=asked_ts,
             dur_ms=dur_ms,
             broker=broker_name,
             code=SUCCESS,
             client_id=self.client_id,
-            mq_table=self._process_queue_infos() if sdk.tells_queues else None,
+            mq_table=tuple(map(self._process_queue_info, self.queues())) if sdk.tells_queues else None,
             subscriptions=tuple(SubscriptionData(topic, expression) for topic, expression in self.topics.items()),
             start_timestamp=self.start_ts + self.clock_offset_ms,
             strategy=JAVA_PACKAGE + class_of_strategy(config.strategy.name) if sdk.tells_strategy else None,
@@ -232,13 +226,8 @@ class Consumer:
             consume_type=sdk.consume_type,
         )
 
-    def _process_queue_infos(self) -> tuple[ProcessQueueInfo, ...]:
-        """``mqTable``. It also has dropped queues that the client has not released yet."""
-        self.catch_up()
-        return tuple(self._process_queue_info(queue) for queue in self.rebalance.process_queues())
-
     def _process_queue_info(self, queue: ProcessQueue) -> ProcessQueueInfo:
-        """One entry. An orderly listener has one message in work (consumeMessageBatchMaxSize), counted apart."""
+        """An entry of ``mqTable``. An orderly listener has one message in work (consumeMessageBatchMaxSize) beside."""
         in_work = min(1, queue.cached_msg_count) if self.orderly else 0
         return ProcessQueueInfo(
             *queue.progress.log.queue,

@@ -40,10 +40,6 @@ class Progress:
         """All holders of the group, also broadcasting clients."""
         return [*self.holders, *(holder for one in self.of_single_clients for holder in one.holders)]
 
-    def start_offset(self) -> int:
-        """The offset at which a new owner begins; a queue that is new to the group is consumed from 0."""
-        return max(0, self.committed)
-
     def catch_up(self, now: int) -> None:
         """Compute what was consumed and committed up to now."""
         commits = [commit for holder in self.holders if (commit := holder.advance(now)) is not None]
@@ -129,7 +125,7 @@ class ProcessQueue:
     def __init__(self, client: Client, progress: Progress, now: int) -> None:
         self.client = client
         self.progress = progress
-        self.offset = self.pulled = progress.start_offset()
+        self.offset = self.pulled = max(0, progress.committed)  # a queue that is new to the group is consumed from 0
         self.speed = client.speed
         self.dropped = self.is_refused = False
         self._begun_at = progress.consumed

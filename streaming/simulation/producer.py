@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 
-from schemas.identity import MessageQueue
 from streaming.simulation.broker import Broker
 from streaming.simulation.client_config import POLL_ROUTES_MS
 from streaming.simulation.message_queue import MessageLog
@@ -61,14 +60,11 @@ class Producer:
         route = self._name_server.route(topic)
         up = [queue for queue in route.publish_info() if self._brokers[queue.broker_name].is_up] if route else []
         available = [queue for queue in up if self._clock.now >= self._out_until.get(queue.broker_name, 0)]
-        rates = self._rate_by_queue(topic, available or up)
+        queues = available or up
+        each, more = divmod(self._rates[topic], max(1, len(queues)))
+        rates = {queue: each + (index < more) for index, queue in enumerate(queues)}  # messages a second
         for broker in self._brokers.values():
             for queue, log in broker.logs.items():
                 rate = rates.get(queue, 0)
                 if queue.topic == topic and log.rate != rate:
                     self._set_rate(broker, log, rate)
-
-    def _rate_by_queue(self, topic: str, queues: list[MessageQueue]) -> dict[MessageQueue, int]:
-        """The messages a second of each queue."""
-        each, more = divmod(self._rates[topic], max(1, len(queues)))
-        return {queue: each + (index < more) for index, queue in enumerate(queues)}

@@ -136,9 +136,6 @@ class Rebalance:
     def _drop(self, process_queue: ProcessQueue) -> bool:
         """Commit the offset and unlock the queue. Return True if it left the table: not while the listener locks it."""
         now, progress = self._network.clock.now, process_queue.progress
-        if process_queue.dropped and not self._is_held(process_queue):
-            self.unlock(process_queue)
-            return True
         if not process_queue.dropped:
             if self._reach(progress.log.queue.broker_name) is not None:
                 process_queue.persist(now)
@@ -151,15 +148,6 @@ class Rebalance:
             return False
         self.unlock(process_queue)
         return True
-
-    def take(self, queue: MessageQueue) -> None:
-        """Own the queue from now on, also if it belongs to another client."""
-        self._take(queue, self._table.setdefault(queue.topic, {}))
-
-    def drop(self, queue: MessageQueue) -> None:
-        """Do not own the queue from now on, though it belongs to this client."""
-        process_queue = self._table[queue.topic].pop(queue)
-        self._drop(process_queue)
 
     def _is_held(self, process_queue: ProcessQueue) -> bool:
         """True if an orderly listener that does not return keeps the queue's own lock: it must stay in the table."""

@@ -84,11 +84,11 @@ def is_told(disturb: tuple[Callable[[SimulatedGroup], None], ...], owners: int, 
 
 
 def take(client: Consumer) -> None:
-    client.rebalance.take(QUEUE)
+    client.rebalance._take(QUEUE, client.rebalance._table.setdefault(QUEUE.topic, {}))
 
 
 def drop(client: Consumer) -> None:
-    client.rebalance.drop(QUEUE)
+    client.rebalance._drop(client.rebalance._table[QUEUE.topic].pop(QUEUE))
 
 
 @pytest.mark.parametrize(

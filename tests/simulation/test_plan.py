@@ -13,9 +13,8 @@ from streaming.cli import main
 from streaming.errors import SourceError
 from streaming.inspect.snapshot import InspectedGroup
 from streaming.simulation.planning.change import Change, checked, members_after, new_ids
-from streaming.simulation.planning.current_group import CurrentGroup, Member, Queue, read_current_group
+from streaming.simulation.planning.current_group import CurrentGroup, Member, Queue, read_current_group, read_tables
 from streaming.simulation.planning.forecast import Trial, forecasts, mean
-from streaming.simulation.planning.from_tables import read_tables
 from streaming.simulation.planning.queue_moves import NotApplicable, balance
 from tests.explain.facts import T0, Teller
 from tests.tables.written import commit

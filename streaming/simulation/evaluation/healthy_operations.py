@@ -97,8 +97,7 @@ def broker_restart(group: SimulatedGroup) -> None:
     name = group.random.choice(group.brokers)
     group.fleet.stop_broker(name)
     group.fleet.clock.after(group.random.randrange(10_000, 60_000), group.fleet.start_broker, name)
-    group.fleet.run(120)
-    return None
+    return group.fleet.run(120)
 
 
 def night(group: SimulatedGroup) -> None:
@@ -117,19 +116,15 @@ def _night(group: SimulatedGroup, is_careful: bool) -> None:
         group.write(topic, 0)
     group.fleet.run(60)
     if not (is_careful and group.fleet.messages_wait()):
-        _sleep(group)
+        ids = [client.client_id for client in group.clients]
+        for client in list(group.clients):
+            group.fleet.leave(client)
+        group.fleet.run(group.random.randrange(*NIGHT_S))
+        for client_id in ids:
+            group.start(client_id)
+            group.fleet.run(group.random.random())
     for topic in topics:
         group.write(topic, group.shape.rate)
-
-
-def _sleep(group: SimulatedGroup) -> None:
-    ids = [client.client_id for client in group.clients]
-    for client in list(group.clients):
-        group.fleet.leave(client)
-    group.fleet.run(group.random.randrange(*NIGHT_S))
-    for client_id in ids:
-        group.start(client_id)
-        group.fleet.run(group.random.random())
 
 
 OPERATIONS: tuple[tuple[Callable[[SimulatedGroup], None], int], ...] = (

@@ -69,10 +69,8 @@ def shape_for(fault: Fault, random: Random) -> Shape:
 
 
 def _fits(fault: Fault, shape: Shape) -> bool:
-    if fault.excludes_others:
-        return False
     has_room = shape.clients >= fault.least_clients and shape.brokers >= fault.least_brokers
-    return has_room and fault.fits(shape)
+    return not fault.excludes_others and has_room and fault.fits(shape)
 
 
 def _inject(group: SimulatedGroup, fault: Fault, random: Random, is_perturbed: bool) -> ActiveFault:

@@ -7,9 +7,7 @@ from schemas.identity import MessageQueue, is_retry_topic
 from streaming.simulation.evaluation.deadlines import Deadlines
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.results import ActiveFault, Page
-from streaming.simulation.faults import Fault
 from streaming.simulation.fleet import Fleet
-from streaming.simulation.ground_truth import Window
 
 OF_QUEUES = (Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER)
 TRUE_IF: dict[Kind, frozenset[Kind]] = {  # which truths make a page of this kind true
@@ -56,10 +54,6 @@ def read_pages(detector: Detector, fleet: Fleet, active: Iterable[ActiveFault], 
     return pages
 
 
-def _also_true(fault: Fault) -> tuple[Kind, ...]:
-    return fault.tolerated + fault.shown_by_lists
-
-
 class _PageTruth:
     def __init__(self, detector: Detector, fleet: Fleet, active: list[ActiveFault], deadlines: Deadlines) -> None:
         self._detector, self._fleet, self._active, self._deadlines = detector, fleet, active, deadlines
@@ -72,9 +66,9 @@ class _PageTruth:
         if page.cause == Cause.LEFT_ROUTE and any(map(self._has_left_with_messages, page.queues)):
             return True
         is_of_a_fault = any(
-            ((page.kind, page.topic) in one.fault.group_findings or page.kind in _also_true(one.fault))
-            and one.from_ts <= page.fired_ts <= one.to_ts + LOOKS_BACK_MS
-            for one in self._active
+            (page.kind, page.topic) in fault.group_findings or page.kind in fault.tolerated + fault.shown_by_lists
+            for fault, from_ts, to_ts in self._active
+            if from_ts <= page.fired_ts <= to_ts + LOOKS_BACK_MS
         )
         if is_of_a_fault or page.kind not in TRUE_IF:
             return is_of_a_fault
@@ -99,14 +93,12 @@ class _PageTruth:
 
 
 def waited_unread(fleet: Fleet, page: Page) -> bool:
-    """Whether a message of one of the page's queues, which nobody held, had been there for three minutes."""
-    of_page = (w for w in fleet.truth.windows if w.kind is Kind.ORPHANED and w.queue in page.queues)
-    return page.kind is Kind.ORPHANED and any(_left_unread(fleet, window, page.fired_ts) for window in of_page)
-
-
-def _left_unread(fleet: Fleet, window: Window, ts: int) -> bool:
-    if not window.from_ts <= ts <= window.lasted_until(fleet.now) + LOOKS_BACK_MS:
-        return False
-    log = fleet.brokers[window.queue.broker_name].logs[window.queue]
-    until = min(ts, window.lasted_until(fleet.now))
-    return log.max_offset_at(until - UNREAD_MS) > window.consumed
+    """Whether a message of one of the page's queues, which had no owner, had been there for three minutes."""
+    for window in fleet.truth.windows if page.kind is Kind.ORPHANED else ():
+        until, ts = window.lasted_until(fleet.now), page.fired_ts
+        is_of_it = window.kind is Kind.ORPHANED and window.queue in page.queues
+        if is_of_it and window.from_ts <= ts <= until + LOOKS_BACK_MS:
+            log = fleet.brokers[window.queue.broker_name].logs[window.queue]
+            if log.max_offset_at(min(ts, until) - UNREAD_MS) > window.consumed:
+                return True
+    return False

@@ -30,11 +30,7 @@ class RunCounts(NamedTuple):
 
 
 def evaluate(
-    counts: RunCounts,
-    seed: str,
-    settings: Settings,
-    jobs: int | None = None,
-    progress: Progress | None = None,
+    counts: RunCounts, seed: str, settings: Settings, jobs: int | None = None, progress: Progress | None = None
 ) -> Report:
     """The same seed gives the same report, however many processes (``jobs``) make it.
 
@@ -80,16 +76,13 @@ def _play_healthy(seed: str, settings: Settings, is_perturbed: bool, number: int
     return play_healthy(f"{seed}/healthy/{number}", settings, is_perturbed)
 
 
-def _leave_interrupts() -> None:
-    """Ctrl-C reaches the whole group of processes: the one that counts decides what follows."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 class _Runner:
     """Runs side by side, their results in order; with one job, in this process."""
 
     def __init__(self, jobs: int) -> None:
-        self._pool = ProcessPoolExecutor(jobs, initializer=_leave_interrupts) if jobs > 1 else None
+        # Ctrl-C reaches the whole group of processes: the one that counts decides what follows
+        ignore = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
+        self._pool = ProcessPoolExecutor(jobs, initializer=ignore) if jobs > 1 else None
 
     def __enter__(self) -> _Runner:
         return self

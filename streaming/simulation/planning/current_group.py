@@ -1,4 +1,4 @@
-"""A group as it is now: from one line of ``evenkeel inspect --json``, or a file with the same keys."""
+"""A group as a plan needs it: a line of ``evenkeel inspect --json``, or as it was at a time, by the job's tables."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from schemas.facts import Kind
 from schemas.identity import MessageQueue, is_retry_topic
 from streaming.errors import SourceError
+from streaming.explain.snapshot import ExplainedGroup
 
 
 class Member(Struct, frozen=True):
@@ -86,6 +88,29 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
     return [_without_nulls(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def read_tables(tables: str, group: str, cluster: str | None, until: int | None) -> CurrentGroup:
+    """The group until ``until`` (epoch ms). Raises SourceError if it is missing, or cannot be planned for."""
+    from streaming.explain.read_facts import read_group  # which imports deltalake: half a second
+    from streaming.explain.snapshot_from_facts import snapshot_of
+
+    return choose_group([known_group(snapshot_of(read_group(tables, group, cluster, until), until))], group, tables)
+
+
+def known_group(group: ExplainedGroup) -> CurrentGroup:
+    """The group of a snapshot, without rates. A queue that is owned though its topic no longer has it is not shared."""
+    return CurrentGroup(
+        cluster=group.cluster,
+        group=group.group,
+        members=tuple(Member(member.client_id, member.strategy) for member in group.members),
+        queues=tuple(
+            Queue(one.topic, one.broker_name, one.queue_id, one.owners or (), one.finding != Kind.PHANTOM)
+            for one in group.queues
+        ),
+        orderly=any(member.orderly for member in group.members),
+        message_model=next((one.message_model for one in group.members if one.message_model is not None), None),
+    )
 
 
 def choose_group(found: Sequence[CurrentGroup], group: str | None, where: str) -> CurrentGroup:

@@ -11,9 +11,8 @@ from streaming.errors import SourceError
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.newest_facts import GroupName
 from streaming.simulation.planning.change import Change, checked, new_ids, size_of, work_of
-from streaming.simulation.planning.current_group import CurrentGroup, choose_group
+from streaming.simulation.planning.current_group import CurrentGroup, choose_group, known_group
 from streaming.simulation.planning.forecast import Forecast, forecasts, strategy_of
-from streaming.simulation.planning.from_tables import current_group_of
 from streaming.simulation.planning.queue_moves import STRATEGY_NAMES
 from streaming.web.context import Answer, BadRequest, Busy, NotFound
 from streaming.web.pages.group_page import GroupFacts
@@ -63,7 +62,7 @@ class PlanPage:
     def _current(self, name: GroupName) -> CurrentGroup:
         try:
             facts = self._facts.now(name, self._context.watch.known, 3)
-            return choose_group([current_group_of(snapshot_of(facts))], name[1], name[0])
+            return choose_group([known_group(snapshot_of(facts))], name[1], name[0])
         except SourceError as error:
             raise NotFound(str(error)) from error
 
