@@ -3,11 +3,9 @@
 A table's log is shortened to hours: deltalake itself keeps it for days, by the table's property.
 """
 
-import logging
 import re
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta, timezone
-from itertools import count
 from threading import Event
 from typing import NamedTuple
 
@@ -22,10 +20,8 @@ from streaming.projections.locks import maintaining_alone
 from streaming.projections.progress import read_progress
 from streaming.projections.table import all_rows, numbered, overwrite, without
 from streaming.tables.arrow_types import arrow_schema, unsliced
-from streaming.tables.maintenance import FIRST_ROUND_AFTER_S, Maintained, MaintainOptions, Round
+from streaming.tables.maintenance import Maintained, MaintainOptions, Round, keep_maintaining
 from streaming.tables.storage import delta_uri, files_in
-
-log = logging.getLogger(__name__)
 
 ROUNDS_AN_HOUR = 6
 WRITTEN_HERE = tuple(table for table in TABLES if table is not FACTS)
@@ -51,20 +47,13 @@ def maintain(
 
 def maintain_regularly(tables: str, options: MaintainOptions, *, stop: Event, every_seconds: float = 600) -> None:
     """Maintain until ``stop``, in a thread: all tables once an hour; tables of current state, whose files are replaced
-    all the time, every ten minutes. Errors are logged, and the work is tried again in the next round.
+    all the time, every ten minutes.
     """
-    wait = min(every_seconds, FIRST_ROUND_AFTER_S)
-    for number in count():
-        if stop.wait(wait):
-            return
-        wait = every_seconds
-        try:
-            for done in maintain(tables, options, only=CURRENT if number % ROUNDS_AN_HOUR else WRITTEN_HERE):
-                log.info("maintained %s", done)
-                if stop.is_set():
-                    return
-        except Exception:
-            log.exception("maintenance of %s failed; it is tried again in %.0f s", tables, every_seconds)
+
+    def maintain_some(number: int) -> Iterator[Maintained]:
+        return maintain(tables, options, only=CURRENT if number % ROUNDS_AN_HOUR else WRITTEN_HERE)
+
+    keep_maintaining(maintain_some, tables, stop=stop, every_seconds=every_seconds)
 
 
 class _DeltalakeUpkeep:

@@ -8,15 +8,17 @@ from delta import DeltaTable
 from msgspec import Struct
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import DataType, StructType
 
 from schemas.ddl import struct_type
 from schemas.facts import PAYLOADS, Fact, Payload, payload_column
 from schemas.tables import FACT_KEYS, FACTS
 from streaming.secret_mask import masked
 from streaming.spark.checkpoint import Offsets
-from streaming.spark.creation import create_table
 from streaming.spark.operator import OUTPUT_SCHEMA, fact_row
 from streaming.tables.conflicts import retried
+from streaming.tables.creation import delta_properties, missing_columns
 
 NO_SHARD = -1  # of facts that the driver makes
 CODEGEN_KEY = "spark.sql.codegen.factoryMode"
@@ -46,8 +48,18 @@ class FactsTable:
         return len(self._spark.read.format("delta").load(self.path).limit(1).collect())
 
     def create(self) -> None:
-        """Make the table unless it is there; add columns that it lacks."""
-        create_table(self._spark, self.path, FACTS)
+        """Make the table unless it is there; add columns that it lacks, and fields of structs."""
+        columns = StructType()
+        for one in FACTS.columns:
+            columns.add(one.name, DataType.fromDDL(one.type), True, {"comment": one.comment})
+        if not DeltaTable.isDeltaTable(self._spark, self.path):
+            new = DeltaTable.createIfNotExists(self._spark).location(self.path).comment(FACTS.comment)
+            for name, value in delta_properties(FACTS).items():
+                new = new.property(name, value)
+            new.addColumns(columns).partitionedBy(*FACTS.partitioned_by).execute()
+        elif missing_columns(to_arrow_schema(self._spark.read.format("delta").load(self.path).schema), FACTS):
+            no_rows = self._spark.createDataFrame([], columns)
+            no_rows.write.format("delta").mode("append").option("mergeSchema", "true").save(self.path)
 
     def append(self, rows: DataFrame, note: CommitNote, files: int = 1, once: tuple[str, int] | None = None) -> None:
         """Append rows of the operator's schema; ``once``: skip them if this (id, version) was appended before.

@@ -1,6 +1,6 @@
 """Creates Delta tables from their plain definitions, and brings those of an older evenkeel up to date, by deltalake.
 
-``facts`` is created by Spark (``streaming/spark/creation.py``), with the same properties.
+``facts`` is created by Spark (``streaming/spark/facts.py``), by the same definitions and properties.
 """
 
 from collections.abc import Iterable
@@ -100,8 +100,7 @@ def _renamed(rows: pa.Table, schema: pa.Schema, taken: list[Column], table: Tabl
 
 def _add_columns(path: str, table: Table) -> None:
     opened = DeltaTable(path)
-    known = pa.schema(opened.schema().to_arrow())
-    missing = [field for field in arrow_schema(table) if _lacks(known, field)]
+    missing = missing_columns(pa.schema(opened.schema().to_arrow()), table)
     if missing:
         opened.alter.add_columns(list(Schema.from_arrow(pa.schema(missing)).fields))
 
@@ -114,10 +113,11 @@ def _set_properties(path: str, table: Table) -> None:
         opened.alter.set_table_properties(changed)
 
 
-def _lacks(known: pa.Schema, field: pa.Field) -> bool:
-    """Whether the column is missing, or a field of a struct in it. Fields that only an older evenkeel had stay."""
-    at = known.get_field_index(field.name)
-    return at < 0 or _lacks_field(known.field(at).type, field.type)
+def missing_columns(known: pa.Schema, table: Table) -> list[pa.Field]:
+    """The columns that are missing, or of which a field of a struct is."""
+    wanted = arrow_schema(table)
+    old = {field.name: field.type for field in known}
+    return [field for field in wanted if field.name not in old or _lacks_field(old[field.name], field.type)]
 
 
 def _lacks_field(known: pa.DataType, wanted: pa.DataType) -> bool:

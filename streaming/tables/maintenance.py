@@ -4,10 +4,13 @@ Days are compacted, rows past their retention dropped, replaced files deleted, a
 commit lists the whole log. What a table is like is read without a JVM; its one writer changes it (``Upkeep``).
 """
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
 from functools import partial
+from itertools import count
+from threading import Event
 from typing import Protocol
 
 import pyarrow as pa
@@ -16,6 +19,8 @@ from deltalake import DeltaTable
 from schemas.table_definition import Table
 from streaming.tables.conflicts import retried
 from streaming.tables.storage import delta_uri
+
+log = logging.getLogger(__name__)
 
 FIRST_ROUND_AFTER_S = 300  # a job that has just been started has other things to do
 WRITES = ("WRITE", "MERGE", "STREAMING UPDATE")  # the last is Spark's
@@ -55,6 +60,27 @@ class Maintained:
         parts = [f"{self.rows_dropped} rows dropped", f"{self.files_before} files compacted into {self.files_after}"]
         parts += [f"{self.log_files_deleted} log files deleted", *self.notes]
         return f"{self.table}: {', '.join(parts)}"
+
+
+def keep_maintaining(
+    maintain: Callable[[int], Iterable[Maintained | None]], tables: str, *, stop: Event, every_seconds: float
+) -> None:
+    """Maintain until ``stop``, for a thread. ``maintain`` gets the number of the round.
+
+    Errors are logged, and the work is tried again in the next round.
+    """
+    wait = min(every_seconds, FIRST_ROUND_AFTER_S)
+    for number in count():
+        if stop.wait(wait):
+            return
+        wait = every_seconds
+        try:
+            for done in maintain(number):
+                log.info("maintained %s", done)
+                if stop.is_set():
+                    return
+        except Exception:
+            log.exception("maintenance of %s failed; it is tried again in %.0f s", tables, every_seconds)
 
 
 class Upkeep(Protocol):

@@ -9,9 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from schemas.facts import Fact
-from schemas.tables import FACTS
-from streaming.spark.creation import create_table
-from streaming.spark.facts import rows_of, table_columns
+from streaming.spark.facts import FactsTable, rows_of, table_columns
 from streaming.spark.session import build_session
 
 
@@ -34,7 +32,7 @@ class Tables:
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark = spark
         self.path = str(folder)
-        create_table(spark, f"{self.path}/facts", FACTS)
+        FactsTable(spark, self.path).create()
 
     def tell(self, facts: Iterable[Fact]) -> None:
         self.rows(facts).coalesce(1).write.format("delta").mode("append").save(f"{self.path}/facts")

@@ -1,0 +1,45 @@
+"""The table ``facts`` as the job makes it, and as an older evenkeel has left it."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from schemas.tables import FACTS
+from streaming.spark.facts import FactsTable
+from streaming.tables.creation import delta_properties, missing_columns
+
+pytestmark = pytest.mark.spark
+
+
+def made(folder: Path) -> DeltaTable:
+    return DeltaTable(folder / "facts")
+
+
+def test_the_table_has_the_columns_comments_and_properties_of_its_definition(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    FactsTable(spark, str(tmp_path)).create()
+    table = made(tmp_path)
+    fields = pa.schema(table.schema().to_arrow())
+    assert [field.name for field in fields] == [column.name for column in FACTS.columns]
+    assert [field.metadata[b"comment"].decode() for field in fields] == [column.comment for column in FACTS.columns]
+    metadata = table.metadata()
+    assert (metadata.description, tuple(metadata.partition_columns)) == (FACTS.comment, FACTS.partitioned_by)
+    assert delta_properties(FACTS).items() <= metadata.configuration.items()
+
+
+def test_columns_and_fields_that_an_older_table_lacks_are_added(spark: SparkSession, tmp_path: Path) -> None:
+    path = f"{tmp_path}/facts"
+    columns = {column.name: column.type for column in FACTS.columns if column.name != "member"}
+    columns["alert"] = "STRUCT<`fingerprint`:STRING,`queues`:ARRAY<STRUCT<`broker_name`:STRING>>>"
+    wanted = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
+    spark.sql(f"CREATE TABLE delta.`{path}` ({wanted}) USING delta PARTITIONED BY (date)")
+    assert [field.name for field in missing_columns(pa.schema(made(tmp_path).schema().to_arrow()), FACTS)]
+    FactsTable(spark, str(tmp_path)).create()
+    assert not missing_columns(pa.schema(made(tmp_path).schema().to_arrow()), FACTS)
+    version = made(tmp_path).version()
+    FactsTable(spark, str(tmp_path)).create()
+    assert made(tmp_path).version() == version, "nothing is missing any more"
