@@ -4,15 +4,15 @@ import gzip
 import json
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
 
-from schemas.identity import MessageQueue, queue_order
+from schemas.identity import queue_order
 from streaming.core.allocation import AllocationError, ByConfig, allocate_all, sort_client_ids, sort_queues
 from streaming.core.allocation.java import NULL_POINTER
-from streaming.core.allocation.vectors import CONSTRUCTOR, Answer, Case, Queues, read_case
+from streaming.core.allocation.vectors import CONSTRUCTOR, Answer, Case, read_case
+from streaming.errors import SourceError
 
 SHOWN_MISMATCHES = 20
 SHOWN_ITEMS = 10
@@ -23,30 +23,24 @@ Said = Answer | tuple[str, ...]
 Pair = tuple[str, Said, Said]
 
 
-class UnreadableError(Exception):
-    """The file, or one line of it, cannot be read."""
-
-
-@dataclass(slots=True)
-class _Score:
-    cases: int = 0
-    allocations: int = 0
-    mismatches: int = 0
-
-
 def run_conformance(path: Path, out: TextIO) -> int:
     """Recompute every case of the file: 0 if all answers are equal, 1 if any differs, 2 if it cannot be read."""
-    score = _Score()
+    cases = allocations = mismatches = 0
     try:
         for case in _cases(path):
-            _count(case, score, out)
-        if not score.cases:
-            raise UnreadableError("it holds no cases")
-    except UnreadableError as fault:
-        print(_printable(f"error: {path}: {fault}"), file=out)
+            cases += 1
+            allocations += len(case.expected)
+            wrong = [pair for pair in _pairs(case) if not _are_equal(*pair[1:])]
+            for pair in wrong[: max(0, SHOWN_MISMATCHES - mismatches)]:
+                _show(case, *pair, out)
+            mismatches += len(wrong)
+        if not cases:
+            raise SourceError("it holds no cases")
+    except SourceError as fault:
+        _print(f"error: {path}: {fault}", out)
         return 2
-    print(f"cases {score.cases}\nallocations {score.allocations}\nmismatches {score.mismatches}", file=out)
-    return 1 if score.mismatches else 0
+    print(f"cases {cases}\nallocations {allocations}\nmismatches {mismatches}", file=out)
+    return 1 if mismatches else 0
 
 
 def _cases(path: Path) -> Iterator[Case]:
@@ -56,7 +50,7 @@ def _cases(path: Path) -> Iterator[Case]:
         try:
             yield read_case(line)
         except ValueError as fault:
-            raise UnreadableError(f"line {line_number}: {fault}") from fault
+            raise SourceError(f"line {line_number}: {fault}") from fault
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -66,17 +60,7 @@ def _lines(path: Path) -> Iterator[bytes]:
             compressed = file.peek(2)[:2] == b"\x1f\x8b"
             yield from gzip.GzipFile(fileobj=file) if compressed else file
     except (OSError, EOFError, zlib.error) as fault:
-        raise UnreadableError(f"it cannot be read: {fault}") from fault
-
-
-def _count(case: Case, score: _Score, out: TextIO) -> None:
-    score.cases += 1
-    score.allocations += len(case.expected)
-    for subject, expected, got in _pairs(case):
-        if not _are_equal(expected, got):
-            score.mismatches += 1
-            if score.mismatches <= SHOWN_MISMATCHES:
-                _show(case, subject, expected, got, out)
+        raise SourceError(f"it cannot be read: {fault}") from fault
 
 
 def _pairs(case: Case) -> Iterator[Pair]:
@@ -139,14 +123,11 @@ def _sums(case: Case, answers: Mapping[str, Answer]) -> Iterator[Pair]:
     for client_id in case.client_ids + case.probes:
         answer = answers[client_id]
         owners.update(() if isinstance(answer, AllocationError) else frozenset(answer or ()))
-    if case.duplicated is not None:
-        yield "duplicated", case.duplicated, _sorted_where(owners, lambda count: count > 1)
-    if case.orphaned is not None:
-        yield "orphaned", case.orphaned, _sorted_where(owners, lambda count: count == 0)
-
-
-def _sorted_where(owners: Counter[MessageQueue], holds: Callable[[int], bool]) -> Queues:
-    return tuple(sorted((queue for queue, count in owners.items() if holds(count)), key=queue_order))
+    twice = [queue for queue, number in owners.items() if number > 1]
+    nowhere = [queue for queue, number in owners.items() if not number]
+    for name, expected, found in (("duplicated", case.duplicated, twice), ("orphaned", case.orphaned, nowhere)):
+        if expected is not None:
+            yield name, expected, tuple(sorted(found, key=queue_order))
 
 
 def _are_equal(expected: Said, got: Said) -> bool:
@@ -157,15 +138,13 @@ def _are_equal(expected: Said, got: Said) -> bool:
 
 
 def _show(case: Case, subject: str, expected: Said, got: Said, out: TextIO) -> None:
-    start = _first_difference(expected, got) if isinstance(expected, tuple) and isinstance(got, tuple) else 0
-    print(_printable(f"mismatch {case.id} {case.name} {case.strategy_name}: {subject}"), file=out)
-    print(_printable(f"  expected {_text(expected, start)}"), file=out)
-    print(_printable(f"  got      {_text(got, start)}"), file=out)
-
-
-def _first_difference(expected: tuple[object, ...], got: tuple[object, ...]) -> int:
-    shorter = min(len(expected), len(got))
-    return next((index for index in range(shorter) if expected[index] != got[index]), shorter)
+    start = 0
+    if isinstance(expected, tuple) and isinstance(got, tuple):
+        shorter = min(len(expected), len(got))
+        start = next((index for index in range(shorter) if expected[index] != got[index]), shorter)
+    _print(f"mismatch {case.id} {case.name} {case.strategy_name}: {subject}", out)
+    _print(f"  expected {_text(expected, start)}", out)
+    _print(f"  got      {_text(got, start)}", out)
 
 
 def _text(said: Said, start: int) -> str:
@@ -173,14 +152,11 @@ def _text(said: Said, start: int) -> str:
     if not isinstance(said, tuple):
         return "null" if said is None else f"throws {said}"
     shown = said[start : start + SHOWN_ITEMS]
-    words = ["..."] * (start > 0) + [_item(item) for item in shown] + ["..."] * (start + len(shown) < len(said))
+    items = [one if isinstance(one, str) else f"{one.topic}/{one.broker_name}/{one.queue_id}" for one in shown]
+    words = ["..."] * (start > 0) + items + ["..."] * (start + len(shown) < len(said))
     return " ".join([f"({len(said)})", *words])
 
 
-def _item(item: MessageQueue | str) -> str:
-    return item if isinstance(item, str) else f"{item.topic}/{item.broker_name}/{item.queue_id}"
-
-
-def _printable(text: str) -> str:
-    """ASCII, since ids may hold what a terminal cannot show."""
-    return text.encode("ascii", "backslashreplace").decode()
+def _print(text: str, out: TextIO) -> None:
+    """Print ASCII, since ids may hold what a terminal cannot show."""
+    print(text.encode("ascii", "backslashreplace").decode(), file=out)

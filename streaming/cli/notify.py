@@ -39,14 +39,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.test:
         return _test(settings)
     stop, counts = Event(), NotifierCounts()
-    start_serving(config.metrics.address(), _exposed(settings, counts), stop)
+    exposed = Exposed("notify", [counts.series], lambda: counts.troubles(settings.limits, settings.now_ms()))
+    start_serving(config.metrics.address(), exposed, stop)
     with ended_by_signals(stop):
         keep_delivering(settings, stop, counts, is_alone=True)
     return 0
-
-
-def _exposed(settings: NotifierSettings, counts: NotifierCounts) -> Exposed:
-    return Exposed("notify", [counts.series], lambda: counts.troubles(settings.limits, settings.now_ms()))
 
 
 def _test(settings: NotifierSettings) -> int:

@@ -150,7 +150,6 @@ def _patterns_lacking(arguments: argparse.Namespace) -> list[str]:
 
 
 def _refuse_without(lacking: list[str]) -> None:
-    """Raise SetupError if an option is missing."""
     if lacking:
         raise SetupError(f"a silence also needs {', '.join(lacking)}")
 

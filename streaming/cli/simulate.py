@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     start_ts = now_ms() - (0 if arguments.paced else lasts_ms)
     fleet = generated_fleet(spec, templates, start_ts)
     fleet.open()
-    feed = Feed(output, lambda fed: progress.say(_so_far(fed)))
+    feed = Feed(output, lambda fed: progress.say(f"{counted(fed.events, 'event')}, {fed.share:.0%}"))
     with progress, suppress(KeyboardInterrupt):
         (feed.paced if arguments.paced else feed.at_once)(fleet.rounds(), start_ts + lasts_ms)
     output.close()
@@ -124,10 +124,6 @@ def _output(arguments: argparse.Namespace, config: "Config") -> "Output":
     if arguments.paced:
         raise ConfigError("--paced: not for a folder (source.kind = files), where files are read once complete")
     return FileOutput(Path(config.source.folder, f"simulated-{time.time_ns()}.jsonl"), is_whole=True)
-
-
-def _so_far(fed: "Fed") -> str:
-    return f"{counted(fed.events, 'event')}, {fed.share:.0%}"
 
 
 def _summary(arguments: argparse.Namespace, fed: "Fed", where: str) -> str:

@@ -18,7 +18,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _version_of(package: str) -> str:
-    """The installed version of a package."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -76,7 +76,6 @@ def _count(group: ExplainedGroup, kind: str, number: int) -> str:
 
 
 def _doubts(group: ExplainedGroup, when: Moment) -> str:
-    """The doubt, if the view may be out of date or incomplete."""
     doubt, newest = doubt_of(group, group.ts), when.since(group.newest_ts)
     if doubt is Doubt.QUIET:
         return f"the newest fact is of {newest}: nothing has changed since, or nothing was seen"
@@ -119,7 +118,6 @@ def _held_back(alert: ExplainedAlert, when: Moment) -> str:
 
 
 def _waiting(alert: ExplainedAlert, when: Moment) -> str:
-    """The messages that wait in its queues, and when they were read."""
     if not alert.waiting or alert.read_ts is None:
         return ""
     oldest = ""
@@ -129,7 +127,6 @@ def _waiting(alert: ExplainedAlert, when: Moment) -> str:
 
 
 def _advice(alert: ExplainedAlert, width: int) -> Iterator[Line]:
-    """The advice while the alert is open."""
     for label, text in (("for now", alert.for_now), ("do", alert.do)):
         yield from paragraph(f"{label}: {text}" if text else "", width, INDENT, "bold")
 

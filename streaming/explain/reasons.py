@@ -52,7 +52,6 @@ def why_of(reason: str) -> str:
 
 
 def why_no_alert(topic: str, finding: str, reason: str | None) -> str:
-    """The reason why queues with this finding are in no alert."""
     if finding == Kind.EXCLUDED:
         return reason_in_english(reason, None, moment) if reason in EXCLUSIONS else NOT_JUDGED
     if finding in UNALERTED:

@@ -61,7 +61,7 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorSt
     waiting, _ = waiting_of_group(status, open_alerts)
     queues = _queues(newest, status, open_alerts)
     members = [fact.payload for fact in newest if isinstance(fact.payload, MemberFact) and fact.payload.present]
-    alerts = tuple(_alert(life) for life in lives if _is_of_interest(life[-1], now))
+    alerts = tuple(_alert(life) for life in lives if life[-1].is_open or life[-1].ts >= now - LATELY_MS)
     return ExplainedGroup(
         cluster=facts[0].cluster,
         group=facts[0].group,
@@ -172,10 +172,6 @@ def _views(newest: Iterable[Fact], members: Iterable[MemberFact]) -> tuple[Broke
     for (broker_name, client_id), number in sorted(entries.items()):
         brokers.setdefault(broker_name, []).extend([client_id] * number)
     return tuple(BrokerList(broker_name, tuple(clients)) for broker_name, clients in brokers.items())
-
-
-def _is_of_interest(alert: OpenAlert, now: int) -> bool:
-    return alert.is_open or alert.ts >= now - LATELY_MS
 
 
 def _alert(life: Sequence[OpenAlert]) -> ExplainedAlert:

@@ -22,7 +22,8 @@ MOST_BROKERS = 8
 def lines_of(cluster: InspectedCluster, width: int, asked_for: bool = False, verbose: bool = False) -> Iterator[Line]:
     """The lines of a cluster. ``asked_for``: the named groups are all shown in full; ``verbose``: with every row."""
     cluster = without_control_characters(cluster)
-    yield Line(cut(_headline(cluster), width), "bold")
+    title = f"{cluster.cluster} at {moment(cluster.ts)}, watched for {cluster.looked_s:.0f} s"
+    yield Line(cut(title, width), "bold")
     yield from paragraph(_brokers_and_groups(cluster), width, INDENT, "")
     yield from paragraph(_not_asked(cluster), width, INDENT, "yellow")
     for who, why in cluster.silent.items():
@@ -37,10 +38,6 @@ def lines_of(cluster: InspectedCluster, width: int, asked_for: bool = False, ver
     yield Line("")
     yield from paragraph(_summary(cluster), width, "", "bold")
     yield from paragraph(_how_to_know_more(cluster), width, "", "")
-
-
-def _headline(cluster: InspectedCluster) -> str:
-    return f"{cluster.cluster} at {moment(cluster.ts)}, watched for {cluster.looked_s:.0f} s"
 
 
 def _brokers_and_groups(cluster: InspectedCluster) -> str:

@@ -16,7 +16,7 @@ from streaming.core.group_status import GroupStatus, StatusEvidence, group_statu
 from streaming.inspect import members, queues, stalling, undecided
 from streaming.inspect.notes import notes_on
 from streaming.inspect.observed_groups import ObservedGroup
-from streaming.inspect.snapshot import AskedBroker, Finding, InspectedGroup, InspectedQueue, Undecided
+from streaming.inspect.snapshot import AskedBroker, Finding, InspectedGroup, Undecided
 from streaming.notices.english import ENGLISH
 from streaming.notices.evidence_english import in_english, reason_in_english
 from streaming.wording.times import moment
@@ -60,7 +60,7 @@ def _evaluate(observed: ObservedGroup) -> InspectedGroup:
         undecided=open_questions,
         notes=tuple(notes_on(evidence, found, rows, all_members)),
         members=tuple(all_members) if all_members or any(one.answered for one in observed.brokers) else None,
-        queues=tuple(_by_topic(rows)) or None,
+        queues=tuple(sorted(rows, key=lambda row: (is_retry_topic(row.topic), row.topic))) or None,
         brokers=tuple(_brokers(observed)),
     )
 
@@ -71,10 +71,6 @@ def _orderly(evidence: GroupEvidence) -> bool | None:
         member.running is not None and member.running.orderly is not None for member in evidence.members.values()
     )
     return evidence.orderly if is_known or evidence.orderly else None
-
-
-def _by_topic(rows: list[InspectedQueue]) -> list[InspectedQueue]:
-    return sorted(rows, key=lambda row: (is_retry_topic(row.topic), row.topic))
 
 
 def _is_empty(observed: ObservedGroup, evidence: GroupEvidence) -> bool:

@@ -46,8 +46,6 @@ class InspectOptions:
 
 
 class ClusterInspection:
-    """The inspection of one cluster."""
-
     def __init__(self, config: Config, cluster: str, options: InspectOptions) -> None:
         self.observed = ObservedCluster(cluster, expecting_members(config.settings(), cluster, options.groups))
         policy = look_policy(policy_of(config, cluster), options.groups)

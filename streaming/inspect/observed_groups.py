@@ -156,7 +156,6 @@ class ObservedGroup:
             self._failed[event.client_id] = event.reason or "no answer"
 
     def why_silent(self, client_id: str) -> str:
-        """The reason why there is no report of a client."""
         waits = "asked, no answer yet" if client_id in self._asked else "not asked yet"
         return self._failed.get(client_id) or self._not_asked.get(client_id) or waits
 

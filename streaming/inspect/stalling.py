@@ -104,10 +104,7 @@ def without_offsets(observed: ObservedGroup, found: list[TopicFindings]) -> Iter
         indices = [index for index in _owned(findings) if flow_of(topic, index, observed.offsets).lag is None]
         if indices and not is_retry_topic(topic.topic.name):
             yield Undecided(
-                kind=Kind.STALLED.value,
-                topic=topic.topic.name,
-                queues=names_of(findings, indices),
-                evidence=NO_OFFSETS,
+                kind=Kind.STALLED.value, topic=topic.topic.name, queues=names_of(findings, indices), evidence=NO_OFFSETS
             )
 
 

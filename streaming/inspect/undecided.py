@@ -71,7 +71,6 @@ def is_too_young(evidence: GroupEvidence, found: GroupFinding) -> bool:
 
 
 def _held_for_ms(evidence: GroupEvidence, found: GroupFinding) -> int:
-    """The time for which it must still last."""
     timing = evidence.group.timing
     return fires_after_ms(found.kind, KINDS[found.kind].severity, timing) - (evidence.now - found.since_ts)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from streaming.snapshots.lines import Line
-from streaming.wording.names import cut, cut_middle, padded
+from streaming.wording.names import cut, padded
 
 GAP = 2
 NARROWEST = 8
@@ -18,20 +18,6 @@ class Column(NamedTuple):
     head: str
     right: bool = False
     cut: Callable[[str, int], str] | None = None
-
-
-def text(head: str) -> Column:
-    """A column of texts, which are cut at the end."""
-    return Column(head, cut=cut)
-
-
-def name(head: str) -> Column:
-    """A column of names, which are cut in the middle."""
-    return Column(head, cut=cut_middle)
-
-
-def number(head: str) -> Column:
-    return Column(head, right=True)
 
 
 class Row(NamedTuple):

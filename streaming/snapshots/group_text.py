@@ -9,42 +9,41 @@ from typing import NamedTuple
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from streaming.core.finding_kinds import RIGHT, UNDECIDED
-from streaming.snapshots import columns
-from streaming.snapshots.columns import Row
+from streaming.snapshots.columns import Column, Row, table
 from streaming.snapshots.lines import INDENT, Line, indented, short_ranges
 from streaming.snapshots.values import QueueName, QueueSnapshot
 from streaming.wording.lists import grouped, joined
-from streaming.wording.names import cut, named
+from streaming.wording.names import cut, cut_middle, named
 from streaming.wording.numbers import counted
 
 STATUS_STYLES = {"findings": "bold red", "healthy": "green", "excluded": "dim"}  # any other status: OTHER_STYLE
 OTHER_STYLE = "yellow"
 ALERT_STYLES = {"pending": "yellow", "firing": "bold red", "resolved": "green"}
 MEMBER_COLUMNS = (
-    columns.name("client id"),
-    columns.number("instances"),
-    columns.text("address"),
-    columns.number("queues"),
-    columns.number("in/s"),
-    columns.number("out/s"),
-    columns.number("lag"),
-    columns.text("version"),
-    columns.text("strategy"),
-    columns.text("subscribes to"),
-    columns.text("member since"),
-    columns.text("answered"),
+    Column("client id", cut=cut_middle),
+    Column("instances", right=True),
+    Column("address", cut=cut),
+    Column("queues", right=True),
+    Column("in/s", right=True),
+    Column("out/s", right=True),
+    Column("lag", right=True),
+    Column("version", cut=cut),
+    Column("strategy", cut=cut),
+    Column("subscribes to", cut=cut),
+    Column("member since", cut=cut),
+    Column("answered", cut=cut),
 )
 QUEUE_COLUMNS = (
-    columns.text("queues"),
-    columns.number("n"),
-    columns.name("owner"),
-    columns.name("expected"),
-    columns.number("in/s"),
-    columns.number("out/s"),
-    columns.number("lag"),
-    columns.Column("finding"),
-    columns.text("since"),
-    columns.text("why"),
+    Column("queues", cut=cut),
+    Column("n", right=True),
+    Column("owner", cut=cut_middle),
+    Column("expected", cut=cut_middle),
+    Column("in/s", right=True),
+    Column("out/s", right=True),
+    Column("lag", right=True),
+    Column("finding"),
+    Column("since", cut=cut),
+    Column("why", cut=cut),
 )
 MOST_MEMBERS, MOST_ROWS = 20, 40  # unless the user asks for all
 
@@ -99,8 +98,8 @@ def queue_tables(
         yield from _left_out([queue for row in in_order[MOST_ROWS:] for queue in row.queues], "queues", rest)
 
 
-def _table(heads: Sequence[columns.Column], rows: Sequence[Row], width: int) -> Iterator[Line]:
-    yield from indented(columns.table(heads, rows, width - len(INDENT)))
+def _table(heads: Sequence[Column], rows: Sequence[Row], width: int) -> Iterator[Line]:
+    yield from indented(table(heads, rows, width - len(INDENT)))
 
 
 def _left_out(those: Sized, what: str, rest: str) -> Iterator[Line]:

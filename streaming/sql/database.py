@@ -28,20 +28,9 @@ CREATE MACRO unix_millis(t) AS epoch_ms(t);
 CREATE MACRO timestamp_millis(ms) AS to_timestamp(ms / 1000.0);
 CREATE MACRO explode(list) AS unnest(list);
 """
-_TIME, _TEXT = pa.timestamp("ms", "UTC"), pa.string()
-SILENCES = pa.schema(
-    {
-        "id": _TEXT,
-        "cluster": _TEXT,
-        "consumer_group": _TEXT,
-        "kind": _TEXT,
-        "cause": _TEXT,
-        "from_time": _TIME,
-        "until_time": _TIME,
-        "who": _TEXT,
-        "why": _TEXT,
-    }
-)
+_SILENCE_COLUMNS = ("id", "cluster", "consumer_group", "kind", "cause", "from_time", "until_time", "who", "why")
+_TIME = pa.timestamp("ms", "UTC")
+SILENCES = pa.schema([(name, _TIME if name.endswith("_time") else pa.string()) for name in _SILENCE_COLUMNS])
 
 
 class Answer:

@@ -70,8 +70,6 @@ class Answer(NamedTuple):
 
 
 class Context:
-    """The context of a server."""
-
     def __init__(self, settings: WebSettings, watch: Watch, pages: tuple[str, ...] = ()) -> None:
         self.settings = settings
         self.watch = watch
@@ -103,7 +101,6 @@ class Context:
         return words_in(self.language(request), reader_zone(chosen, of_browser, self.settings.site.zone))
 
     def site(self, words: Words) -> Site:
-        """The site of the settings, with the reader's zone."""
         return self.settings.site._replace(zone=words.zone)
 
     def language(self, request: Request) -> str:

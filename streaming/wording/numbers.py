@@ -45,7 +45,6 @@ def folded(numbers: Iterable[int]) -> list[str]:
 
 
 def by_broker(queues: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
-    """Each broker's queue ids."""
     found: dict[str, list[int]] = {}
     for broker_name, queue_id in queues:
         found.setdefault(broker_name, []).append(queue_id)

@@ -3,7 +3,7 @@
 import pytest
 from rich.cells import cell_len
 
-from streaming.snapshots import columns
+from streaming.snapshots.columns import Column, laid_out
 from streaming.wording.names import cut, cut_middle, named, plain, wrapped
 from streaming.wording.numbers import age, folded, ranges, rate, short
 
@@ -61,9 +61,9 @@ def test_neighbours_are_folded() -> None:
 
 
 def test_columns_give_way_and_empty_ones_are_left_out() -> None:
-    heads = [columns.name("id"), columns.text("why"), columns.number("lag"), columns.Column("finding")]
+    heads = [Column("id", cut=cut_middle), Column("why", cut=cut), Column("lag", right=True), Column("finding")]
     rows = [["10.0.0.1@12345#6789", "", "7", "MATCH"], ["y", "", "12345", "ORPHANED"]]
-    assert columns.laid_out(heads, rows, 28) == [
+    assert laid_out(heads, rows, 28) == [
         "id             lag  finding",
         "10.0.…#6789      7  MATCH",
         "y            12345  ORPHANED",

@@ -76,7 +76,6 @@ class Watch:
             stop.wait(pause)
 
     def read(self) -> None:
-        """Read what is new."""
         with self._lock:
             if self._follower is None:
                 self._begin()

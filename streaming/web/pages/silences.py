@@ -67,7 +67,6 @@ class Silencing:
         return RedirectResponse(back, 303)
 
     def _check(self, request: Request, form: Form) -> None:
-        """Check the right of the user and the form. Raises Refused."""
         self._posted.require_ours(request, form)
         if not self._context.user(request).may_silence:
             raise Refused(self._context.words(request)("may_not_silence"))

@@ -68,7 +68,7 @@ class Access:
 
     def user(self, request: Request) -> User | None:
         """The user; None: not allowed to read. Raises TooMany."""
-        if self._is_proxy(request.peer) and request.proxy_user:
+        if request.proxy_user and is_in(request.peer, self.rules.proxies):
             return self._named(request.proxy_user)
         if request.authorization:
             return self._by_authorization(request.authorization)
@@ -76,9 +76,6 @@ class Access:
 
     def _named(self, name: str) -> User:
         return User(name, bool({name, "*"} & self.rules.may_silence))
-
-    def _is_proxy(self, peer: str) -> bool:
-        return is_in(peer, self.rules.proxies)
 
     def _by_authorization(self, header: str) -> User | None:
         scheme, _, value = header.partition(" ")

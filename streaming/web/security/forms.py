@@ -21,7 +21,8 @@ class FormTokens:
 
     def is_valid(self, token: str, user: str, now: int) -> bool:
         hour = now // _HOUR_MS
-        return any(_same(self._of(user, hour - back), token) for back in range(VALID_HOURS + 1))
+        valid = (self._of(user, hour - back).encode() for back in range(VALID_HOURS + 1))
+        return any(hmac.compare_digest(one, token.encode()) for one in valid)
 
     def _of(self, user: str, hour: int) -> str:
         return hmac.new(self._key, f"{hour} {user}".encode(), sha256).hexdigest()
@@ -45,7 +46,3 @@ def is_meant(site: str) -> bool:
 def is_embedded_elsewhere(site: str, mode: str) -> bool:
     """True if the browser reports that another site's page embeds or fetches this. Following a link is allowed."""
     return bool(site) and site not in FROM_HERE and mode != "navigate"
-
-
-def _same(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode(), other.encode())

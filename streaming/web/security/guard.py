@@ -73,7 +73,6 @@ class Guard:
             self._at_once -= 1
 
     async def _refusal(self, scope: Scope) -> Response | None:
-        """The answer to a refused request."""
         headers = Headers(scope=scope)
         if len(scope["path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
             return PlainTextResponse("The address is too long.", 414)

@@ -7,7 +7,6 @@ ci   read     token:SHA256
 import hmac
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
-from collections.abc import Iterator
 from hashlib import scrypt, sha256
 from pathlib import Path
 from secrets import token_bytes, token_urlsafe
@@ -73,7 +72,9 @@ def read_users(path: str) -> Users:
     passwords: dict[str, tuple[_Password, User]] = {}
     tokens: dict[str, User] = {}
     faults: list[str] = []
-    for number, line in _entries(lines):
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
         try:
             name, right, secret = line.split()
             user = User(name, RIGHTS.index(right) == 1)
@@ -89,10 +90,6 @@ def read_users(path: str) -> Users:
     if faults or not (passwords or tokens):
         raise SetupError("\n".join(faults) or f"{path} (web.users): a file with a user in it: {LINE}")
     return Users(passwords, tokens)
-
-
-def _entries(lines: list[str]) -> Iterator[tuple[int, str]]:
-    return ((number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#"))
 
 
 def _password(text: str) -> _Password:

@@ -163,7 +163,6 @@ def _state(group: ExplainedGroup, alerts: Iterable[AlertView]) -> str:
 
 
 def _doubt(group: ExplainedGroup, now: int) -> tuple[str, int]:
-    """The doubt about the view, and since when."""
     doubt, monitor = doubt_of(group, now), group.monitor
     if doubt is None or monitor is None:
         return "", 0

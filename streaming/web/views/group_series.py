@@ -72,5 +72,4 @@ def _of_group(group: KnownGroup, alerts: list[OpenAlert], rebalances: dict[Group
 
 
 def _kind(alert: OpenAlert) -> tuple[str, str, str]:
-    """The kind, severity and state of an alert."""
     return label(alert.fact.kind), label(alert.fact.severity), label(alert.fact.state)

@@ -10,6 +10,7 @@ from streaming.simulation.planning.change import room_of
 from streaming.simulation.planning.current_group import CurrentGroup
 from streaming.simulation.planning.forecast import Forecast, strategy_of
 from streaming.web.views.known import Known
+from streaming.web.views.queue_map import Band
 from streaming.wording.lists import grouped
 
 SIZE, TOP, GAP = 18, 30, 8
@@ -81,18 +82,12 @@ class PlanCell(NamedTuple):
     client: str
 
 
-class PlanBand(NamedTuple):
-    x: int
-    width: int
-    name: str
-
-
 class PlanPicture(NamedTuple):
     """The picture: rows are clients, columns are queues. Each is limited to what can be drawn."""
 
     cells: tuple[PlanCell, ...]
     clients: tuple[tuple[int, str], ...]
-    brokers: tuple[PlanBand, ...]
+    brokers: tuple[Band, ...]
     width: int
     height: int
     left_out: int
@@ -123,12 +118,12 @@ def plan_picture(forecast: Forecast) -> PlanPicture:
     )
 
 
-def _places(queues: Sequence[MessageQueue]) -> tuple[dict[MessageQueue, int], tuple[PlanBand, ...], int]:
+def _places(queues: Sequence[MessageQueue]) -> tuple[dict[MessageQueue, int], tuple[Band, ...], int]:
     x = 0
     x_of: dict[MessageQueue, int] = {}
-    bands: list[PlanBand] = []
+    bands: list[Band] = []
     for (topic, broker), those in grouped(queues, lambda queue: (queue.topic, queue.broker_name)).items():
-        bands.append(PlanBand(x, len(those) * SIZE, f"{topic} {broker}"))
+        bands.append(Band(x, len(those) * SIZE, f"{topic} {broker}"))
         x_of |= {queue: x + place * SIZE for place, queue in enumerate(those)}
         x += len(those) * SIZE + GAP
     return x_of, tuple(bands), max(x, 1)

@@ -20,7 +20,9 @@ MOST_COLUMNS = 4_096
 MOST_ROWS = 1_000
 NOBODY, NOT_KNOWN = "nobody", "not_known"
 SIZE = 28  # of a column at its largest
+LEAST_SIZES = (MOST_COLUMNS_AT_FIRST, 14), (400, 10)  # up to so many columns; narrower if there are more
 LEAST_ON_A_PHONE = 7
+HEIGHTS = (10, 26), (18, 20)  # up to so many rows: high if all rows fit on the screen
 TOP = 46
 TOPIC_GAP, BROKER_GAP = 28, 10
 
@@ -112,7 +114,8 @@ def queue_map(group: ExplainedGroup, everything: bool = False) -> QueueMap:
     queues = sorted(shown, key=lambda queue: (is_retry_topic(queue.topic), queue.topic, *queue.name))[:most]
     columns, topics, brokers, width = _columns(queues)
     rows, clients_left_out = _rows(group, queues, everything or not is_large)
-    height = _row_height(len(rows))
+    height = next((height for most, height in HEIGHTS if len(rows) <= most), 16)
+    least = next((size for most, size in LEAST_SIZES if len(queues) <= most), 8)
     rows = tuple(row._replace(y=TOP + place * height) for place, row in enumerate(rows))
     cells = tuple(_cells(columns, rows))
     return QueueMap(
@@ -125,7 +128,7 @@ def queue_map(group: ExplainedGroup, everything: bool = False) -> QueueMap:
         size=SIZE,
         row_height=height,
         width=width,
-        least=width * _least(len(queues)) // SIZE,
+        least=width * least // SIZE,
         least_on_a_phone=width * LEAST_ON_A_PHONE // SIZE,
         height=TOP + height * len(rows) + 4,
         left_out=len(group.queues) - len(queues),
@@ -158,19 +161,7 @@ def _missing(queue: ExplainedQueue) -> tuple[str, ...]:
     return () if _is_right(queue) else queue.expected or ()
 
 
-def _least(columns: int) -> int:
-    """The least width of a column: narrow if there are hundreds."""
-    return next((size for most, size in ((MOST_COLUMNS_AT_FIRST, 14), (400, 10)) if columns <= most), 8)
-
-
-def _row_height(rows: int) -> int:
-    """The height of a row: high if all rows fit on the screen."""
-    return next((height for most, height in ((10, 26), (18, 20)) if rows <= most), 16)
-
-
-def _columns(
-    queues: Sequence[ExplainedQueue],
-) -> tuple[tuple[Column, ...], tuple[Band, ...], tuple[Band, ...], int]:
+def _columns(queues: Sequence[ExplainedQueue]) -> tuple[tuple[Column, ...], tuple[Band, ...], tuple[Band, ...], int]:
     columns: list[Column] = []
     topics: list[Band] = []
     brokers: list[Band] = []

@@ -48,7 +48,6 @@ class Words(NamedTuple):
         return own.format(queues=self.of_pages.queues(queues)) if own else self.of_pages.kind(kind, queues)
 
     def headline(self, alert: OpenAlert, now: int) -> str:
-        """The finding in the words of a notice."""
         return headline(alert, self.of_pages, now, self.zone)
 
     def note(self, alert: OpenAlert, now: int) -> str:
@@ -65,7 +64,6 @@ class Words(NamedTuple):
         return self.of_pages.not_known.format(why=why)
 
     def step(self, reason: str) -> str:
-        """The reason for a step in an alert's life."""
         return STEPS.get(reason, reason) if self.own is CHINESE else why_of(reason)
 
     def reason(self, kind: str | None, details: ReasonDetails | None, now: int) -> str:
