@@ -63,9 +63,9 @@ class Heartbeat(Event, tag="heartbeat", frozen=True, kw_only=True, omit_defaults
 
     ``observed``: ``listed`` if a poll saw it in the broker's list (the time of its last heartbeat is then not known),
     ``heartbeat`` if the heartbeat itself was seen. ``addresses``: one per channel; two channels under one client id are
-    two entries. ``version`` is one of ``MQVersion``: its name, or its ordinal. ``alive``: how many of these channels
-    have sent a heartbeat within the last 31 s, or since the producer saw all of them first; a dead channel sends none.
-    It is left out (null) if that is not known.
+    two entries. ``version`` is one of ``MQVersion``: its name, or its ordinal. ``alive``: the number of these channels
+    that have sent a heartbeat within the last 31 s, or since the producer saw all of them first; a dead channel sends
+    none. It is left out (null) if that is not known.
     """
 
     broker_name: Name
@@ -140,7 +140,7 @@ class OwnedQueues(Struct, frozen=True, gc=False):
 class AssignmentReport(Event, tag="assignment_report", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The queues that a client reports to own (``ConsumerRunningInfo``): a full snapshot of the moment ``answered_ts``.
 
-    ``answered`` false: it was asked and did not answer (``reason``: how it failed); nothing else is then known.
+    ``answered`` false: it was asked and did not answer (``reason``: its failure); nothing else is then known.
     ``start_ts`` (``PROP_CONSUMER_START_TIMESTAMP``) distinguishes two instances with one client id.
     ``pop`` are the queues of its pop table: such a client does not rebalance by itself.
     ``consume_type`` (``PROP_CONSUME_TYPE``) is the client's own; a heartbeat's is that of the group's last heartbeat.

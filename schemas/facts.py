@@ -108,8 +108,8 @@ ExpectedOwners = Annotated[
 ]
 Details = Annotated[
     ReasonDetails | None,
-    "what the reason says beside its kind: each kind fills in its own fields, all others are null; *_ts: epoch ms, UTC;"
-    " null: the kind says it all, or a row of evenkeel 0.1",
+    "details of the reason beside its kind: each kind fills in its own fields, all others are null; *_ts: epoch ms,"
+    " UTC; null: the kind says it all, or a row of evenkeel 0.1",
 ]
 
 
@@ -186,7 +186,7 @@ class AlertQueue(Part, frozen=True):
     waiting: Annotated[int | None, "number of messages not consumed; null: not known"] = None
     read_ts: Annotated[int | None, "when the offsets behind waiting were read; null: not known"] = None
     reason: Annotated[str | None, "why the expected owners are not known; null: they are", NO_COLUMN] = None
-    reason_details: Annotated[ReasonDetails | None, "what this says beside its kind", NO_COLUMN] = None
+    reason_details: Annotated[ReasonDetails | None, "its details beside its kind", NO_COLUMN] = None
 
 
 class AlertClient(Part, frozen=True):
@@ -249,7 +249,7 @@ class AlertFact(Payload, frozen=True, kw_only=True):
     oldest_ts: Annotated[int | None, "the oldest message not consumed was stored after this; null: not known"] = None
     observed: Annotated[
         Observed | None,
-        "what shows the finding and its cause: one struct for each kind of evidence, most of them null;"
+        "evidence of the finding and its cause: one struct for each kind of evidence, most of them null;"
         " docs/findings.md names those of each cause; null in rows of evenkeel 0.1",
     ] = None
     read_ts: Annotated[
@@ -289,7 +289,7 @@ class MembershipFact(Payload, frozen=True, kw_only=True):
     broker_name: BrokerName
     client_id: ClientId
     change: Annotated[str, "appeared or disappeared"]
-    entries: Annotated[int, "how often the broker lists the client id now; 2: two channels under one id"]
+    entries: Annotated[int, "number of times that the broker lists the client id now; 2: two channels under one id"]
     reason: Annotated[str | None, "registered, unregistered, expired or closed; null: no producer saw why"] = None
     addresses: Annotated[tuple[str, ...], "ip:port of each entry; empty: not known"] = ()
     first_seen: Annotated[
@@ -324,7 +324,7 @@ class RebalanceFact(Payload, frozen=True, kw_only=True):
     """
 
     fact: ClassVar[str] = "rebalance"
-    trigger: Annotated[str, "what began it: join, leave, join and leave, route, or not seen"]
+    trigger: Annotated[str, "cause of its beginning: join, leave, join and leave, route, or not seen"]
     joined: Annotated[tuple[str, ...], "client ids that joined", AsColumn("members_joined")]
     left: Annotated[tuple[str, ...], "client ids that left", AsColumn("members_left")]
     topics: Annotated[tuple[str, ...], "topics with queues that changed owner or whose route changed"]
@@ -421,7 +421,7 @@ class QuarantineFact(Payload, frozen=True, kw_only=True):
 
     fact: ClassVar[str] = "quarantine"
     reason: Annotated[str, "one of a fixed set of words: bad_json, bad_field, too_long, key_mismatch, absurd_time, ..."]
-    detail: Annotated[str, "what was wrong, and where"]
+    detail: Annotated[str, "fault of the record, and its place"]
     length: Annotated[int, "length of the whole value, in bytes"]
     sha256: Annotated[str, "SHA-256 of the whole value, in hex"]
     record_key: Annotated[
@@ -435,7 +435,7 @@ class QuarantineFact(Payload, frozen=True, kw_only=True):
     source_offset: Annotated[int | None, "Kafka offset; in files: seq of the line"]
     events: Annotated[
         int,
-        "how many refused events the row stands for: more than 1 where the others of a record or batch are only"
+        "number of refused events that the row stands for: more than 1 where the others of a record or batch are only"
         " counted, and the row is an example of them; null: 1",
     ] = 1
 
@@ -446,8 +446,8 @@ FAILED = "failed"  # HealthFact.status in the last fact of a job that ends with 
 class Contradiction(Struct, frozen=True, omit_defaults=True):
     """Rounds of ``source`` contradict those of ``followed``, by which the group is judged; they are not taken.
 
-    ``ahead_ms``: how far their time is ahead of the group's clock; negative: behind it. If it is 0, both have reported
-    for ``both_ms`` that broker ``broker_name`` listed these clients, and others.
+    ``ahead_ms``: the time by which they are ahead of the group's clock; negative: behind it. If it is 0, both have
+    reported for ``both_ms`` that broker ``broker_name`` listed these clients, and others.
     """
 
     group: str
@@ -482,10 +482,10 @@ class HealthFact(Payload, frozen=True, kw_only=True):
     brokers_unanswered: Annotated[int, "number of broker answers that were missing in those rounds"]
     lag_ms: Annotated[
         int | None,
-        "how far the newest round is behind the job's clock, in milliseconds; null: no round has come",
+        "age of the newest round by the job's clock, in milliseconds; null: no round has come",
     ]
     events_per_s: Annotated[float, "events read per second since the row before"]
-    batch_ms: Annotated[int, "how long the newest micro-batch that has ended took, in milliseconds"]
+    batch_ms: Annotated[int, "duration of the newest micro-batch that has ended, in milliseconds"]
     state_bytes: Annotated[int, "size of the job's state, in bytes"]
     records_lost: Annotated[int, "number of records that Kafka dropped before they were read"] = 0
     detail: Annotated[str | None, "further explanation of the status; null: none"] = None
@@ -493,7 +493,7 @@ class HealthFact(Payload, frozen=True, kw_only=True):
         None
     )
     working_ms: Annotated[
-        int | None, "for how long the next micro-batch has been made, in milliseconds; null: none is"
+        int | None, "time that the next micro-batch has taken so far, in milliseconds; null: none is made"
     ] = None
     kafka_ts: Annotated[int | None, "when Kafka last said where its topic ends; null: it has not"] = None
     kafka_error: Annotated[str | None, "why it did not when it was asked last; null: it did"] = None

@@ -41,7 +41,7 @@ class Stall(Part, frozen=True, kw_only=True):
 class Unconsumed(Part, frozen=True, kw_only=True):
     """An owner with pulled messages has consumed nothing for ``unconsumed_ms``.
 
-    ``pulled``: how many it had pulled by then, if it does not report itself that it has some; else null.
+    ``pulled``: the number that it had pulled by then, if it does not report itself that it has some; else null.
     """
 
     unconsumed_ms: int
@@ -113,8 +113,8 @@ class Unreadable(Part, frozen=True, kw_only=True):
 class NoMemberListed(Part, frozen=True, kw_only=True):
     """No broker lists a member. ``waiting`` messages wait; null: not known; ``at_least``: not known of every queue.
 
-    ``away_before_ms``: the longest of its earlier times without members; null: none are known. ``allowed_ms``: how long
-    it may have none by configuration; null: not configured.
+    ``away_before_ms``: the longest of its earlier times without members; null: none are known. ``allowed_ms``: the
+    longest time without members that the configuration allows; null: not configured.
     """
 
     waiting: int | None
@@ -295,8 +295,8 @@ class MemberGone(Part, frozen=True, kw_only=True):
 class Unexplained(Part, frozen=True, kw_only=True):
     """No known cause fits; ``reported`` of ``members`` members have reported.
 
-    ``changed_ms``: how long ago members or routes changed last; null: not since the first round. ``keep``: clients that
-    own some of the queues, which others should own; ``leave``: clients that should own some, and do not.
+    ``changed_ms``: the time since members or routes changed last; null: not since the first round. ``keep``: clients
+    that own some of the queues, which others should own; ``leave``: clients that should own some, and do not.
     """
 
     reported: int
@@ -309,7 +309,8 @@ class Unexplained(Part, frozen=True, kw_only=True):
 class Observed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One field for each kind of evidence; an alert has one or two of them, all others are null.
 
-    ``fired_times``: how often the alert has fired, if it comes and goes. ``forgotten_by``: who retired the group.
+    ``fired_times``: the number of times that the alert has fired, if it comes and goes. ``forgotten_by``: who retired
+    the group.
     """
 
     stall: Stall | None = None

@@ -12,24 +12,8 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from schemas import facts
 from schemas.ddl import struct_type
-from schemas.facts import (
-    PAYLOADS,
-    AlertFact,
-    EvaluationFailedFact,
-    EventsLostFact,
-    GroupFact,
-    HealthFact,
-    Interval,
-    MemberFact,
-    MembershipFact,
-    Payload,
-    QuarantineFact,
-    QueueFact,
-    RebalanceFact,
-    SeverityName,
-    payload_column,
-)
 from schemas.table_definition import AsColumn, Column, Form, Table, columns_of, fields_said
 
 CLUSTER_COMMENT = "name configured for a set of name servers, not the broker's cluster name"
@@ -43,8 +27,8 @@ TS = Column("ts", "TIMESTAMP", "time of the collection round that brought the fa
 DATE = Column("date", "DATE", "UTC day of ts; the table is partitioned by it", "ts")
 
 
-def _fields(kind: type[Payload], *only: str) -> tuple[Column, ...]:
-    return columns_of(kind, payload_column(kind), *only)
+def _fields(kind: type[facts.Payload], *only: str) -> tuple[Column, ...]:
+    return columns_of(kind, facts.payload_column(kind), *only)
 
 
 def _duration(struct: str) -> Column:
@@ -52,7 +36,7 @@ def _duration(struct: str) -> Column:
     return Column("duration_ms", "BIGINT", "to_time - from_time, in milliseconds", path, Form.DIFFERENCE)
 
 
-def _payload_comment(payload: type[Payload]) -> str:
+def _payload_comment(payload: type[facts.Payload]) -> str:
     what = " ".join((getdoc(payload) or "").replace("``", "").split())
     return f"{what} Fields: {fields_said(payload)}. Fields named *_ts: epoch ms, UTC."
 
@@ -80,7 +64,7 @@ FACTS = Table(
     comment="The log from which all other tables are made: one row for each fact, appended in order, never changed.",
     columns=(
         *FACT_KEYS,
-        *(Column(payload_column(kind), struct_type(kind), _payload_comment(kind)) for kind in PAYLOADS),
+        *(Column(facts.payload_column(kind), struct_type(kind), _payload_comment(kind)) for kind in facts.PAYLOADS),
     ),
     keep_days=30,
 )
@@ -88,12 +72,12 @@ FACTS = Table(
 QUEUE_ASSIGNMENTS = Table(
     name="queue_assignments",
     comment="One row for each message queue of each group, as it is now: its owners, expected owners and finding.",
-    kinds=(QueueFact,),
+    kinds=(facts.QueueFact,),
     columns=(
         CLUSTER,
         GROUP,
         TOPIC,
-        *_fields(QueueFact),
+        *_fields(facts.QueueFact),
         Column("from_time", "TIMESTAMP", "start of the interval that goes on, as in queue_findings", "ts", older="ts"),
         SEQ,
         TS,
@@ -105,8 +89,8 @@ QUEUE_ASSIGNMENTS = Table(
 GROUP_MEMBERS = Table(
     name="group_members",
     comment="One row for each client of each group, as last known. One that left stays for a while, present = false.",
-    kinds=(MemberFact,),
-    columns=(CLUSTER, GROUP, *_fields(MemberFact), SEQ, TS),
+    kinds=(facts.MemberFact,),
+    columns=(CLUSTER, GROUP, *_fields(facts.MemberFact), SEQ, TS),
     partitioned_by=(),
     merge_keys=("cluster", "consumer_group", "client_id"),
 )
@@ -115,14 +99,14 @@ QUEUE_FINDINGS = Table(
     name="queue_findings",
     comment="History of message queues: one row for each interval in which a queue's finding, severity and owners"
     " stayed the same, written when it ended. What holds now is in queue_assignments.",
-    kinds=(QueueFact,),
+    kinds=(facts.QueueFact,),
     needs="queue.ended",
     columns=(
         CLUSTER,
         GROUP,
         TOPIC,
-        *_fields(QueueFact, "broker_name", "queue_id"),
-        *columns_of(Interval, "queue.ended"),
+        *_fields(facts.QueueFact, "broker_name", "queue_id"),
+        *columns_of(facts.Interval, "queue.ended"),
         _duration("queue.ended"),
         Column("next_finding", "STRING", "finding of the queue after the interval", "queue.finding"),
         SEQ,
@@ -135,8 +119,8 @@ QUEUE_FINDINGS = Table(
 MEMBERSHIP_CHANGES = Table(
     name="membership_changes",
     comment="One row for each time that a client appeared in, or disappeared from, one broker's list of members.",
-    kinds=(MembershipFact,),
-    columns=(CLUSTER, GROUP, *_fields(MembershipFact), SEQ, TS, DATE),
+    kinds=(facts.MembershipFact,),
+    columns=(CLUSTER, GROUP, *_fields(facts.MembershipFact), SEQ, TS, DATE),
     keep_days=90,
 )
 
@@ -144,8 +128,8 @@ REBALANCES = Table(
     name="rebalances",
     comment="One row for each rebalance: from the first change of a group's members or routes until every queue had its"
     " expected owner again.",
-    kinds=(RebalanceFact,),
-    columns=(CLUSTER, GROUP, *_fields(RebalanceFact), _duration("rebalance"), SEQ, TS, DATE),
+    kinds=(facts.RebalanceFact,),
+    columns=(CLUSTER, GROUP, *_fields(facts.RebalanceFact), _duration("rebalance"), SEQ, TS, DATE),
     keep_days=365,
 )
 
@@ -153,12 +137,12 @@ ALERTS = Table(
     name="alerts",
     comment="One row for each transition of an alert, and for each change of an open alert's queues, cause or severity."
     " The newest row of a fingerprint (largest seq) is the present state of the alert.",
-    kinds=(AlertFact,),
+    kinds=(facts.AlertFact,),
     columns=(
         CLUSTER,
         GROUP,
         Column("topic", "STRING", "RocketMQ topic; null or empty: the alert is about the whole group", "topic"),
-        *_fields(AlertFact),
+        *_fields(facts.AlertFact),
         SEQ,
         TS,
         DATE,
@@ -171,8 +155,8 @@ GROUP_STATUS = Table(
     name="group_status",
     comment="One row for each change of a consumer group's status, and one an hour without a change. The newest row of"
     " a group (largest seq) is its present status.",
-    kinds=(GroupFact,),
-    columns=(CLUSTER, GROUP, *_fields(GroupFact), SEQ, TS, DATE),
+    kinds=(facts.GroupFact,),
+    columns=(CLUSTER, GROUP, *_fields(facts.GroupFact), SEQ, TS, DATE),
     keep_days=90,
     keep_newest_of=("cluster", "consumer_group"),
 )
@@ -180,7 +164,7 @@ GROUP_STATUS = Table(
 QUARANTINE = Table(
     name="quarantine",
     comment="One row for each record that could not be used: where it came from, and its content.",
-    kinds=(QuarantineFact,),
+    kinds=(facts.QuarantineFact,),
     columns=(
         Column(
             "cluster", "STRING", "cluster, by the record's key; null: the key does not say it", "cluster", Form.FILLED
@@ -192,7 +176,7 @@ QUARANTINE = Table(
             "group",
             Form.FILLED,
         ),
-        *_fields(QuarantineFact),
+        *_fields(facts.QuarantineFact),
         Column("preview", "STRING", "the first 200 bytes of the value as text", "quarantine.bytes", Form.BEGINNING),
         Column("ts", "TIMESTAMP", "when the record arrived; 1970-01-01 in files, which do not say it", "ts"),
         DATE,
@@ -202,11 +186,11 @@ QUARANTINE = Table(
 
 MONITOR_HEALTH = Table(
     name="monitor_health",
-    comment="How evenkeel itself works: one row per cluster about every 15 s. A gap means that evenkeel did not watch.",
-    kinds=(HealthFact,),
+    comment="Health of evenkeel itself: one row per cluster about every 15 s. A gap means that evenkeel did not watch.",
+    kinds=(facts.HealthFact,),
     columns=(
         CLUSTER,
-        *_fields(HealthFact),
+        *_fields(facts.HealthFact),
         Column("ts", "TIMESTAMP", "when it was measured, by the job's clock", "ts"),
         DATE,
     ),
@@ -216,7 +200,7 @@ MONITOR_HEALTH = Table(
 MONITOR_FAULTS = Table(
     name="monitor_faults",
     comment="One row for each time that a fault of evenkeel, or a loss of events, kept it from judging a group.",
-    kinds=(EvaluationFailedFact, EventsLostFact),
+    kinds=(facts.EvaluationFailedFact, facts.EventsLostFact),
     columns=(
         CLUSTER,
         GROUP,
@@ -226,8 +210,8 @@ MONITOR_FAULTS = Table(
             "evaluation_failed (an error in evenkeel) or events_lost (a gap in what arrived)",
             "fact",
         ),
-        *_fields(EvaluationFailedFact),
-        *_fields(EventsLostFact),
+        *_fields(facts.EvaluationFailedFact),
+        *_fields(facts.EventsLostFact),
         Column(
             "events_lost",
             "BIGINT",
@@ -254,7 +238,7 @@ class NotificationRow(Struct):
     ]
     detail: Annotated[str | None, "why it failed or was missed; null: it was delivered"]
     status: Annotated[str, "firing or resolved: what the notice says"]
-    severity: SeverityName
+    severity: facts.SeverityName
     trouble: Annotated[
         str | None,
         "monitor_blind, monitor_late, monitor_contradicted or group_blind: evenkeel's own trouble; null: a page about"

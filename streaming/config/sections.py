@@ -6,26 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, create_model
 
 from schemas.tables import TABLES
+from streaming.config import values
 from streaming.config.options import KafkaOptions, ProducerOptions, SparkSettings, plain
-from streaming.config.values import (
-    Clusters,
-    File,
-    Folder,
-    HeaderName,
-    Listen,
-    ListenIfAny,
-    LocalFolder,
-    LongSeconds,
-    Networks,
-    Offsets,
-    Pattern,
-    Seconds,
-    SecretKind,
-    Section,
-    SomeSeconds,
-    Topic,
-    host_and_port,
-)
 from streaming.core.allocation.machine_room_nearby import NAME_BEFORE_INNER
 from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings, Timing
@@ -38,16 +20,16 @@ PARAM_KEYS = (_QUEUE_LIST, *_OF_STRATEGY, *_OF_ROOMS)
 NAME_OF_PARAM = {"messageQueueList": _QUEUE_LIST} | {java: key for key, java in (_OF_STRATEGY | _OF_ROOMS).items()}
 
 
-class Source(Section):
+class Source(values.Section):
     """The source of events."""
 
     kind: Literal["kafka", "files"] = "kafka"
-    topic: Topic = "evenkeel-events"
+    topic: values.Topic = "evenkeel-events"
     bootstrap_servers: str = "localhost:9092"
-    starting_offsets: Offsets = "earliest"
+    starting_offsets: values.Offsets = "earliest"
     max_offsets_per_trigger: int = Field(20_000, ge=1, le=100_000_000)
     kafka: KafkaOptions = Field(default_factory=dict)
-    folder: Folder = "data/events"
+    folder: values.Folder = "data/events"
     trusted_sources: list[str] = Field(default_factory=list)
 
     def kafka_options(self) -> dict[str, str]:
@@ -57,16 +39,16 @@ class Source(Section):
 
 # The days for which rows of each table are kept, by default those of the table's definition; 0: without end.
 _DAYS: Any = {table.name: (int, Field(table.keep_days, ge=0, le=36_500)) for table in TABLES if table.keep_days}
-Retention = create_model("Retention", __base__=Section, **_DAYS)
+Retention = create_model("Retention", __base__=values.Section, **_DAYS)
 
 
-class Tables(Section):
-    path: Folder = "data/tables"
+class Tables(values.Section):
+    path: values.Folder = "data/tables"
     retention_days: Retention = Field(default_factory=Retention)
 
 
-class Job(Section):
-    checkpoint: Folder = "data/checkpoint"
+class Job(values.Section):
+    checkpoint: values.Folder = "data/checkpoint"
     shards: int = Field(32, ge=1, le=4096)
     trigger_seconds: float = Field(1, ge=0, le=600, allow_inf_nan=False)
     projection_seconds: float = Field(5, ge=1, le=3600, allow_inf_nan=False)
@@ -74,7 +56,7 @@ class Job(Section):
     maintenance: bool = True
 
 
-class Spark(Section):
+class Spark(values.Section):
     master: str = ""
     settings: SparkSettings = Field(default_factory=dict)
 
@@ -83,7 +65,7 @@ class Spark(Section):
         return plain(self.settings) | ({"spark.master": self.master} if self.master else {})
 
 
-class OwnedQueue(Section):
+class OwnedQueue(values.Section):
     """One queue in the list of CONFIG."""
 
     topic: str = Field(min_length=1)
@@ -91,10 +73,10 @@ class OwnedQueue(Section):
     queue_id: int = Field(ge=0, le=2**31 - 1)
 
 
-class Collector(Section):
+class Collector(values.Section):
     """The requests to RocketMQ, and the output of the collector."""
 
-    clusters: Clusters = Field(default_factory=dict)
+    clusters: values.Clusters = Field(default_factory=dict)
     interval_seconds: float = Field(5, ge=1, le=60, allow_inf_nan=False)
     timeout_seconds: float = Field(3, ge=0.1, le=60, allow_inf_nan=False)
     running_info: bool = True
@@ -104,18 +86,18 @@ class Collector(Section):
     route_seconds: float = Field(10, ge=1, le=60, allow_inf_nan=False)
     include: list[str] = Field(default_factory=lambda: ["*"])
     exclude: list[str] = Field(default_factory=list)
-    networks: Networks = Field(default_factory=list)
-    access_key: Annotated[str, SecretKind.NAME] = ""
+    networks: values.Networks = Field(default_factory=list)
+    access_key: Annotated[str, values.SecretKind.NAME] = ""
     secret_key: SecretStr = Field(default=SecretStr(""), description="text; better in the environment")
-    secret_key_file: Annotated[File, SecretKind.FILE] = ""
+    secret_key_file: Annotated[values.File, values.SecretKind.FILE] = ""
     tls: bool = False
-    tls_ca_file: File = ""
-    tls_cert_file: File = ""
-    tls_key_file: Annotated[File, SecretKind.FILE] = ""
+    tls_ca_file: values.File = ""
+    tls_cert_file: values.File = ""
+    tls_key_file: Annotated[values.File, values.SecretKind.FILE] = ""
     tls_verify: bool = True
     output: Literal["kafka", "file"] = "kafka"
-    file: File = "data/events/collected.jsonl"
-    state: LocalFolder = "data/collector"
+    file: values.File = "data/events/collected.jsonl"
+    state: values.LocalFolder = "data/collector"
     memory_mb: int = Field(64, ge=1, le=65_536)
     kafka: ProducerOptions = Field(default_factory=dict)
 
@@ -124,29 +106,29 @@ def _seconds(milliseconds: int) -> float:
     return milliseconds / 1000
 
 
-class TimingSection(Section):
+class TimingSection(values.Section):
     """The timers of ``core.settings.Timing`` that can be set. The defaults follow RocketMQ's own timers."""
 
-    grace_membership_seconds: Seconds = _seconds(DEFAULT_TIMING.grace_membership_ms)
-    grace_route_seconds: Seconds = _seconds(DEFAULT_TIMING.grace_route_ms)
-    grace_broker_seconds: Seconds = _seconds(DEFAULT_TIMING.grace_broker_ms)
-    grace_orderly_extra_seconds: Seconds = _seconds(DEFAULT_TIMING.grace_orderly_extra_ms)
+    grace_membership_seconds: values.Seconds = _seconds(DEFAULT_TIMING.grace_membership_ms)
+    grace_route_seconds: values.Seconds = _seconds(DEFAULT_TIMING.grace_route_ms)
+    grace_broker_seconds: values.Seconds = _seconds(DEFAULT_TIMING.grace_broker_ms)
+    grace_orderly_extra_seconds: values.Seconds = _seconds(DEFAULT_TIMING.grace_orderly_extra_ms)
     settle_limit: int = Field(DEFAULT_TIMING.settle_limit, ge=1, le=100)
-    hold_critical_seconds: Seconds = _seconds(DEFAULT_TIMING.hold_critical_ms)
-    hold_warning_seconds: Seconds = _seconds(DEFAULT_TIMING.hold_warning_ms)
-    stall_seconds: SomeSeconds = _seconds(DEFAULT_TIMING.stall_ms)
-    consume_stall_seconds: SomeSeconds = _seconds(DEFAULT_TIMING.consume_stall_ms)
-    report_max_age_seconds: SomeSeconds = _seconds(DEFAULT_TIMING.report_max_age_ms)
-    view_max_age_seconds: SomeSeconds = _seconds(DEFAULT_TIMING.view_max_age_ms)
-    route_max_age_seconds: SomeSeconds = _seconds(DEFAULT_TIMING.route_max_age_ms)
-    progress_max_gap_seconds: SomeSeconds = _seconds(DEFAULT_TIMING.progress_max_gap_ms)
-    deploy_wait_seconds: Seconds = _seconds(DEFAULT_TIMING.deploy_wait_ms)
-    second_address_proof_seconds: Seconds = _seconds(DEFAULT_TIMING.second_address_proof_ms)
-    ahead_of_clock_seconds: Seconds = _seconds(DEFAULT_TIMING.ahead_of_clock_ms)
-    storm_window_seconds: SomeSeconds = _seconds(DEFAULT_TIMING.storm_window_ms)
+    hold_critical_seconds: values.Seconds = _seconds(DEFAULT_TIMING.hold_critical_ms)
+    hold_warning_seconds: values.Seconds = _seconds(DEFAULT_TIMING.hold_warning_ms)
+    stall_seconds: values.SomeSeconds = _seconds(DEFAULT_TIMING.stall_ms)
+    consume_stall_seconds: values.SomeSeconds = _seconds(DEFAULT_TIMING.consume_stall_ms)
+    report_max_age_seconds: values.SomeSeconds = _seconds(DEFAULT_TIMING.report_max_age_ms)
+    view_max_age_seconds: values.SomeSeconds = _seconds(DEFAULT_TIMING.view_max_age_ms)
+    route_max_age_seconds: values.SomeSeconds = _seconds(DEFAULT_TIMING.route_max_age_ms)
+    progress_max_gap_seconds: values.SomeSeconds = _seconds(DEFAULT_TIMING.progress_max_gap_ms)
+    deploy_wait_seconds: values.Seconds = _seconds(DEFAULT_TIMING.deploy_wait_ms)
+    second_address_proof_seconds: values.Seconds = _seconds(DEFAULT_TIMING.second_address_proof_ms)
+    ahead_of_clock_seconds: values.Seconds = _seconds(DEFAULT_TIMING.ahead_of_clock_ms)
+    storm_window_seconds: values.SomeSeconds = _seconds(DEFAULT_TIMING.storm_window_ms)
     storm_changes: int = Field(DEFAULT_TIMING.storm_changes, ge=1, le=10_000)
-    gone_after_seconds: LongSeconds = _seconds(DEFAULT_TIMING.gone_after_ms)
-    forget_after_seconds: LongSeconds = _seconds(DEFAULT_TIMING.forget_after_ms)
+    gone_after_seconds: values.LongSeconds = _seconds(DEFAULT_TIMING.gone_after_ms)
+    forget_after_seconds: values.LongSeconds = _seconds(DEFAULT_TIMING.forget_after_ms)
 
     def timing(self) -> Timing:
         return Timing(**dict(_as_in_the_core(*item) for item in self.model_dump().items()))
@@ -173,11 +155,11 @@ def strategy_params(strategy: str | None, rule: Mapping[str, Any]) -> dict[str, 
     return rooms | {"inner": {"strategy": strategy.removeprefix(f"{NAME_BEFORE_INNER}-"), "params": params}}
 
 
-class Rule(Section):
+class Rule(values.Section):
     """The settings of the groups that match; the first rule that matches counts."""
 
-    cluster: Pattern = "*"
-    group: Pattern = "*"
+    cluster: values.Pattern = "*"
+    group: values.Pattern = "*"
     strategy: str | None = Field(None, min_length=1)
     message_queue_list: list[OwnedQueue] | None = None
     consumeridcs: list[str] | None = None
@@ -207,43 +189,43 @@ class Rule(Section):
         )
 
 
-class Notify(Section):
+class Notify(values.Section):
     """The notifier; the alert rules are in their own file."""
 
-    alerts: File = ""
-    state: LocalFolder = "data/notifier"
+    alerts: values.File = ""
+    state: values.LocalFolder = "data/notifier"
 
 
-class Web(Section):
+class Web(values.Section):
     """The web pages: their address, and who may read and silence."""
 
     in_run: bool = False
-    listen: Listen = "127.0.0.1:8400"
+    listen: values.Listen = "127.0.0.1:8400"
     hosts: list[str] = Field(default_factory=list)
-    users: Annotated[File, SecretKind.FILE] = ""
-    proxies: Networks = Field(default_factory=list)
-    proxy_header: HeaderName = "X-Forwarded-User"
+    users: Annotated[values.File, values.SecretKind.FILE] = ""
+    proxies: values.Networks = Field(default_factory=list)
+    proxy_header: values.HeaderName = "X-Forwarded-User"
     may_silence: list[str] = Field(default_factory=list)
-    tls_cert_file: File = ""
-    tls_key_file: Annotated[File, SecretKind.FILE] = ""
+    tls_cert_file: values.File = ""
+    tls_key_file: Annotated[values.File, values.SecretKind.FILE] = ""
 
     def address(self) -> tuple[str, int]:
         """Host and port of ``listen``."""
-        return host_and_port(self.listen)
+        return values.host_and_port(self.listen)
 
 
-class Metrics(Section):
+class Metrics(values.Section):
     """The address of a process's metrics for Prometheus, and the most series of single groups."""
 
-    listen: ListenIfAny = ""
+    listen: values.ListenIfAny = ""
     series_limit: int = Field(20_000, ge=0, le=1_000_000)
 
     def address(self) -> tuple[str, int] | None:
         """The host and port of ``listen``; None: nothing is served."""
-        return host_and_port(self.listen) if self.listen else None
+        return values.host_and_port(self.listen) if self.listen else None
 
 
-class Log(Section):
+class Log(values.Section):
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     format: Literal["text", "json"] = "text"
 

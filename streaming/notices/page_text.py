@@ -3,38 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from schemas.facts import Kind
+from streaming.notices import fitting
+from streaming.notices import page_parts as parts
 from streaming.notices.affected import worst_first
 from streaming.notices.commands import Command, inspect_command, next_command, silence_command
-from streaming.notices.fitting import (
-    LINES_AT_MOST,
-    LINES_WHEN_OVER,
-    WIDTH,
-    Section,
-    fitted,
-    line,
-    lines,
-    lines_under,
-    uncut,
-)
 from streaming.notices.language import Language
 from streaming.notices.languages import LANGUAGES
 from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Site, Text
-from streaming.notices.page_parts import (
-    about,
-    advice_on,
-    alert_line,
-    cause_line,
-    change_lines,
-    client_lines,
-    evidence_line,
-    is_right_for_now,
-    lasted,
-    queue_lines,
-    shown,
-    since,
-    waiting_line,
-    what_is_so,
-)
 from streaming.notices.trouble_text import trouble_sentences
 from streaming.wording.names import cut
 from streaming.wording.times import clock
@@ -67,12 +42,14 @@ def write(
     if words is None:
         raise ValueError(f"no language {language!r}: {' or '.join(LANGUAGES)}")
     page = _Page(notice, words, now, site)
-    sections = [*page.sections(), *([uncut(words.link_line.format(link=link))] if link else [])]
-    room = LINES_WHEN_OVER if page.is_over else LINES_AT_MOST
+    sections = [*page.sections(), *([fitting.uncut(words.link_line.format(link=link))] if link else [])]
+    room = fitting.LINES_WHEN_OVER if page.is_over else fitting.LINES_AT_MOST
     title = cut(page.title(), TITLE_WIDTH)
     least = sum(section.least for section in sections)
-    shapes = [(rows, WIDTH) for rows in range(room, min(room, least) - 1, -1)] + [(least, width) for width in NARROWER]
-    texts = (Text(title, "\n".join(fitted(sections, rows, width))) for rows, width in shapes)
+    shapes = [(rows, fitting.WIDTH) for rows in range(room, min(room, least) - 1, -1)] + [
+        (least, width) for width in NARROWER
+    ]
+    texts = (Text(title, "\n".join(fitting.fitted(sections, rows, width))) for rows, width in shapes)
     for text in texts:
         if most_bytes is None or len("\n".join(text).encode()) <= most_bytes:
             return text
@@ -99,11 +76,11 @@ class _Page:
         self.now = now
         self.is_over = notice.status == "resolved"
         self.alerts = worst_first(notice.alerts)
-        self.is_right_for_now = bool(self.alerts) and all(map(is_right_for_now, self.alerts))
+        self.is_right_for_now = bool(self.alerts) and all(map(parts.is_right_for_now, self.alerts))
         ends = [alert.fact.resolved_ts for alert in notice.alerts if alert.fact.resolved_ts is not None]
         self.until = max(ends) if ends and self.is_over else now
 
-    def sections(self) -> Iterator[Section]:
+    def sections(self) -> Iterator[fitting.Section]:
         if self.notice.trouble is not None:
             return self._trouble(self.notice.trouble)
         return self._storm() if len(self.notice.groups) > 1 else self._incident()
@@ -115,74 +92,74 @@ class _Page:
         what = self._trouble_in_short() if notice.trouble is not None else self._in_short()
         if len(notice.groups) > 1:
             return words.storm_title.format(
-                mark=mark, cluster=shown(notice.cluster), groups=words.groups(len(notice.groups)), what=what
+                mark=mark, cluster=parts.shown(notice.cluster), groups=words.groups(len(notice.groups)), what=what
             )
         if notice.groups:
             return words.title.format(
-                mark=mark, group=shown(notice.groups[0]), what=what, cluster=shown(notice.cluster)
+                mark=mark, group=parts.shown(notice.groups[0]), what=what, cluster=parts.shown(notice.cluster)
             )
         return words.cluster_title.format(mark=mark, cluster=self._cluster(), what=what)
 
     def _cluster(self) -> str:
         """The name of the cluster. A job that does not know a cluster yet speaks for all."""
-        return shown(self.notice.cluster) or self.words.any_cluster
+        return parts.shown(self.notice.cluster) or self.words.any_cluster
 
     def _in_short(self) -> str:
-        what = what_is_so(self.alerts, self.words, self.now)
+        what = parts.what_is_so(self.alerts, self.words, self.now)
         is_said = any(alert.fact.kind == SAYS_ITS_CAUSE for alert in self.alerts)
         if self.is_over:
             return self.words.over.format(what=what, age=self.words.lasting(self.until - self.notice.since_ts))
         if self.notice.cause is not None and not is_said:
-            what = self.words.comma.join(filter(None, [what, self.words.advice(shown(self.notice.cause)).brief]))
+            what = self.words.comma.join(filter(None, [what, self.words.advice(parts.shown(self.notice.cause)).brief]))
         is_stale = bool(self.alerts) and all(alert.fact.stale for alert in self.alerts)
         return self.words.stale_title.format(what=what) if is_stale else what
 
-    def _incident(self) -> Iterator[Section]:
+    def _incident(self) -> Iterator[fitting.Section]:
         notice, words, now = self.notice, self.words, self.now
-        group = shown(notice.groups[0]) if notice.groups else ""
-        yield line(words.group_line.format(group=group, cluster=shown(notice.cluster), when=self._when()))
+        group = parts.shown(notice.groups[0]) if notice.groups else ""
+        yield fitting.line(words.group_line.format(group=group, cluster=parts.shown(notice.cluster), when=self._when()))
         alerts = self.alerts[:ALERTS_AT_MOST]
         for place, alert in enumerate(alerts):
-            queues = queue_lines(alert, words, now)
-            yield lines_under(alert_line(alert, words, now), queues, words.more_queues, 1 if place else 3)
+            queues = parts.queue_lines(alert, words, now)
+            yield fitting.lines_under(parts.alert_line(alert, words, now), queues, words.more_queues, 1 if place else 3)
         if len(self.alerts) > len(alerts):
-            yield line(f"  {words.more_alerts(len(self.alerts) - len(alerts))}")
+            yield fitting.line(f"  {words.more_alerts(len(self.alerts) - len(alerts))}")
         yield from self._causes(self.alerts)
-        waiting = waiting_line(self.alerts, words, now)
+        waiting = parts.waiting_line(self.alerts, words, now)
         if waiting is not None:
-            yield line(waiting)
+            yield fitting.line(waiting)
         if self.is_over:
             return
-        yield lines(client_lines(self.alerts, words, now), words.more_clients)
-        yield lines(change_lines(self.alerts, words, now), words.more_changes)
+        yield fitting.lines(parts.client_lines(self.alerts, words, now), words.more_clients)
+        yield fitting.lines(parts.change_lines(self.alerts, words, now), words.more_changes)
         command = next_command(self.alerts[0], self.site) if self.alerts else inspect_command(notice.cluster, self.site)
         yield from self._what_to_do(*self._advice(), command)
 
     def _when(self) -> str:
         if self.is_over:
-            return lasted(self.notice.since_ts, self.until, self.words, self.site.zone)
-        return since(self.notice.since_ts, self.words, self.now, self.site.zone)
+            return parts.lasted(self.notice.since_ts, self.until, self.words, self.site.zone)
+        return parts.since(self.notice.since_ts, self.words, self.now, self.site.zone)
 
-    def _causes(self, alerts: Sequence[OpenAlert]) -> Iterator[Section]:
+    def _causes(self, alerts: Sequence[OpenAlert]) -> Iterator[fitting.Section]:
         """Each cause once, with the evidence of its worst alert."""
         first: dict[str | None, OpenAlert] = {}
         for alert in alerts:
             first.setdefault(alert.fact.cause, alert)
         if self.notice.cause is not None and self.notice.cause not in first:
-            yield line(cause_line(self.notice.cause, self.words, self.is_over))
+            yield fitting.line(parts.cause_line(self.notice.cause, self.words, self.is_over))
         in_order = sorted(first.items(), key=lambda item: item[0] != self.notice.cause)
         for cause, alert in in_order[:CAUSES_AT_MOST]:
             if cause is not None:
-                yield line(cause_line(cause, self.words, self.is_over))
+                yield fitting.line(parts.cause_line(cause, self.words, self.is_over))
             if (alert.fact.observed or alert.fact.evidence) and not self.is_over:
-                yield line(evidence_line(alert, self.words, self.now))
+                yield fitting.line(parts.evidence_line(alert, self.words, self.now))
             if self.is_over and alert.fact.reason in self.words.endings:
-                yield line(self.words.endings[alert.fact.reason].format(kind=shown(alert.fact.kind)))
+                yield fitting.line(self.words.endings[alert.fact.reason].format(kind=parts.shown(alert.fact.kind)))
 
     def _advice(self) -> tuple[str, str]:
         """The advice, and what helps until then: by the cause, or else by the kind of the worst alert."""
         cause = self.notice.cause or (self.alerts[0].fact.cause if self.alerts else None)
-        return advice_on(cause, self.alerts[0].fact.kind if self.alerts else "", self.words)
+        return parts.advice_on(cause, self.alerts[0].fact.kind if self.alerts else "", self.words)
 
     def _about(self) -> str | None:
         """The part of the documentation that explains it."""
@@ -190,49 +167,49 @@ class _Page:
             return f"{self.site.docs}/notifications.md#when-evenkeel-itself-sees-nothing"
         of_one_group = self.alerts[:1] if len(self.notice.groups) == 1 else []
         names = [self.notice.cause, *(name for alert in of_one_group for name in (alert.fact.cause, alert.fact.kind))]
-        return about(names, self.words, self.site.docs)
+        return parts.about(names, self.words, self.site.docs)
 
-    def _what_to_do(self, do: str, for_now: str, command: Command) -> Iterator[Section]:
+    def _what_to_do(self, do: str, for_now: str, command: Command) -> Iterator[fitting.Section]:
         words = self.words
         if for_now:
-            yield line(words.now_line.format(advice=for_now))
+            yield fitting.line(words.now_line.format(advice=for_now))
         if do:
-            yield line(words.do_line.format(advice=do))
+            yield fitting.line(words.do_line.format(advice=do))
         typed = command.text
         if command.host is not None:
-            typed = words.on_host.format(command=typed, host=shown(command.host))
-        yield uncut(words.next_line.format(command=typed))
-        about = self._about()
-        if about is not None:
-            yield uncut(words.about_line.format(address=about))
-        yield uncut(words.silence_line.format(command=silence_command(self.notice, self.site)))
+            typed = words.on_host.format(command=typed, host=parts.shown(command.host))
+        yield fitting.uncut(words.next_line.format(command=typed))
+        address = self._about()
+        if address is not None:
+            yield fitting.uncut(words.about_line.format(address=address))
+        yield fitting.uncut(words.silence_line.format(command=silence_command(self.notice, self.site)))
 
-    def _storm(self) -> Iterator[Section]:
+    def _storm(self) -> Iterator[fitting.Section]:
         notice, words = self.notice, self.words
         groups = words.groups(len(notice.groups))
-        yield line(words.cluster_line.format(cluster=shown(notice.cluster), groups=groups, when=self._when()))
+        yield fitting.line(
+            words.cluster_line.format(cluster=parts.shown(notice.cluster), groups=groups, when=self._when())
+        )
         if notice.cause is not None:
-            yield line(cause_line(notice.cause, words, self.is_over))
+            yield fitting.line(parts.cause_line(notice.cause, words, self.is_over))
         by_group: dict[str, list[OpenAlert]] = {group: [] for group in notice.groups}
         for alert in self.alerts:
             by_group.setdefault(alert.group, []).append(alert)
         in_order = sorted(by_group.items(), key=lambda item: self._place(item[1]))
-        yield lines([self._of_group(group, alerts) for group, alerts in in_order], words.more_groups)
+        yield fitting.lines([self._of_group(group, alerts) for group, alerts in in_order], words.more_groups)
         if self.is_over:
             return
-        yield lines(change_lines(self.alerts, words, self.now), words.more_changes)
+        yield fitting.lines(parts.change_lines(self.alerts, words, self.now), words.more_changes)
         yield from self._what_to_do(words.storm_do, "", inspect_command(notice.cluster, self.site))
 
     def _place(self, alerts: Sequence[OpenAlert]) -> int:
         return self.alerts.index(alerts[0]) if alerts else len(self.alerts)
 
     def _of_group(self, group: str, alerts: Sequence[OpenAlert]) -> str:
-        causes = dict.fromkeys(shown(alert.fact.cause) for alert in alerts if alert.fact.cause)
+        causes = dict.fromkeys(parts.shown(alert.fact.cause) for alert in alerts if alert.fact.cause)
         because = self.words.because.format(causes=", ".join(causes)) if causes else ""
-        return (
-            self.words.group_in_storm.format(group=shown(group), what=what_is_so(alerts, self.words, self.now))
-            + because
-        )
+        what = parts.what_is_so(alerts, self.words, self.now)
+        return self.words.group_in_storm.format(group=parts.shown(group), what=what) + because
 
     def _trouble_in_short(self) -> str:
         trouble = self.notice.trouble
@@ -242,18 +219,18 @@ class _Page:
             return said.over.format(age=self.words.lasting(self.now - trouble.since_ts))
         return said.title.format(since=clock(trouble.since_ts, self.now))
 
-    def _trouble(self, trouble: MonitorTrouble) -> Iterator[Section]:
+    def _trouble(self, trouble: MonitorTrouble) -> Iterator[fitting.Section]:
         words, said = self.words, self.words.trouble(trouble.kind)
-        cluster, group, when = self._cluster(), shown(trouble.group), self._when()
+        cluster, group, when = self._cluster(), parts.shown(trouble.group), self._when()
         whose = words.group_line.format(group=group, cluster=cluster, when=when) if group else None
-        yield line(whose or words.cluster_only.format(cluster=cluster, when=when))
+        yield fitting.line(whose or words.cluster_only.format(cluster=cluster, when=when))
         for sentence in list(trouble_sentences(trouble, words, self.now))[: 1 if self.is_over else None]:
-            yield line(sentence)
+            yield fitting.line(sentence)
         if self.is_over:
             return
-        yield line(said.meaning)
+        yield fitting.line(said.meaning)
         for check in words.checks.get(trouble.why, said.checks):
-            yield line(words.check_line.format(what=check))
+            yield fitting.line(words.check_line.format(what=check))
         if trouble.kind == "test":
             return
         yield from self._what_to_do("", "", inspect_command(trouble.cluster, self.site, trouble.group))

@@ -5,16 +5,7 @@ from collections.abc import Callable
 from threading import Event
 from typing import NamedTuple
 
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception,
-    sleep_using_event,
-    stop_after_attempt,
-    stop_when_event_set,
-    wait_exponential,
-    wait_random,
-)
+import tenacity
 
 from streaming.errors import DeliveryError
 
@@ -38,7 +29,7 @@ class RetryPolicy(NamedTuple):
 
 def send_with_retries(send: Callable[[], object], retry: RetryPolicy, stop: Event) -> None:
     """Send with retries. Raises the last DeliveryError, with ``may_have_arrived`` if any attempt may have arrived."""
-    grows = wait_exponential(retry.first_s, retry.longest_s) + wait_random(0, retry.first_s)
+    grows = tenacity.wait_exponential(retry.first_s, retry.longest_s) + tenacity.wait_random(0, retry.first_s)
     may_have_arrived = False
 
     def attempt() -> None:
@@ -53,14 +44,14 @@ def send_with_retries(send: Callable[[], object], retry: RetryPolicy, stop: Even
     def is_worth_another(error: BaseException) -> bool:
         return isinstance(error, DeliveryError) and error.is_temporary and _asked_s(error) <= retry.longest_s
 
-    def wait_s(state: RetryCallState) -> float:
+    def wait_s(state: tenacity.RetryCallState) -> float:
         return max(grows(state), _asked_s(state.outcome.exception() if state.outcome else None))
 
-    Retrying(
-        retry=retry_if_exception(is_worth_another),
-        stop=stop_after_attempt(retry.attempts) | stop_when_event_set(stop),
+    tenacity.Retrying(
+        retry=tenacity.retry_if_exception(is_worth_another),
+        stop=tenacity.stop_after_attempt(retry.attempts) | tenacity.stop_when_event_set(stop),
         wait=wait_s,
-        sleep=sleep_using_event(stop),
+        sleep=tenacity.sleep_using_event(stop),
         reraise=True,
     )(attempt)
 
