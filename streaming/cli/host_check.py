@@ -30,26 +30,19 @@ class Host(NamedTuple):
         return f"{self.why}: {f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
-class Asked(NamedTuple):
-    """The result for one host. ``failure``: None if it accepted a connection."""
-
-    host: Host
-    failure: str | None
-
-
 def hosts_of(config: Config, alerts: Alerts) -> list[Host]:
     """The hosts of the configuration whose names are no secrets. Only apprise knows the host of a chat sink."""
     return list(dict.fromkeys([*_sources(config), *_destinations(alerts)]))
 
 
-def ask_all(hosts: list[Host], within_s: float = ALL_WITHIN_S) -> Iterator[Asked]:
-    """The results in the order given. A host that has not answered in time counts as away."""
+def ask_all(hosts: list[Host], within_s: float = ALL_WITHIN_S) -> Iterator[tuple[Host, str | None]]:
+    """Each host in the order given, and why it took no connection. One that has not answered in time counts as away."""
     pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="ask")
     asked: Mapping[Host, Future[str | None]] = {host: pool.submit(_failure, host) for host in hosts}
     wait(asked.values(), within_s)
     pool.shutdown(wait=False, cancel_futures=True)
     for host, future in asked.items():
-        yield Asked(host, future.result() if future.done() else f"no answer within {within_s:g} s")
+        yield host, future.result() if future.done() else f"no answer within {within_s:g} s"
 
 
 def _sources(config: Config) -> Iterator[Host]:

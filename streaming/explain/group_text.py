@@ -22,7 +22,6 @@ from streaming.explain.snapshot import (
 from streaming.explain.times import Moment
 from streaming.notices.english import ENGLISH
 from streaming.notices.evidence_english import in_english
-from streaming.snapshots.columns import Row
 from streaming.snapshots.group_text import (
     ALERT_STYLES,
     QueueRow,
@@ -31,7 +30,7 @@ from streaming.snapshots.group_text import (
     queue_tables,
     status_style,
 )
-from streaming.snapshots.lines import DEEPER, INDENT, Line, paragraph, without_control_characters
+from streaming.snapshots.lines import DEEPER, INDENT, Line, Row, paragraph, without_control_characters
 from streaming.wording.lists import grouped, joined
 from streaming.wording.names import cut, named
 from streaming.wording.numbers import age, counted

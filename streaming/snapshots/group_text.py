@@ -9,8 +9,7 @@ from typing import NamedTuple
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from streaming.core.finding_kinds import RIGHT, UNDECIDED
-from streaming.snapshots.columns import Column, Row, table
-from streaming.snapshots.lines import INDENT, Line, indented, short_ranges
+from streaming.snapshots.lines import INDENT, Column, Line, Row, indented, short_ranges, table
 from streaming.snapshots.values import QueueName, QueueSnapshot
 from streaming.wording.lists import grouped, joined
 from streaming.wording.names import cut, cut_middle, named

@@ -20,7 +20,7 @@ from streaming.web.rendering import StaticFile, read_static, renderer
 from streaming.web.security.forms import FormTokens
 from streaming.web.security.users import User
 from streaming.web.settings import WebSettings
-from streaming.web.views.freshness import BLIND_AFTER_MS, LATE_AFTER_MS, Freshness, freshness
+from streaming.web.views.known import BLIND_AFTER_MS, LATE_AFTER_MS, Freshness, freshness
 from streaming.web.words import Words, preferred, words_in
 from streaming.wording.times import zone_then
 
@@ -48,11 +48,6 @@ class Busy(MonitorError):
 
 
 STATUS: dict[type[MonitorError], int] = {BadRequest: 400, Refused: 403, NotFound: 404, Busy: 503}
-
-
-def status_of(error: MonitorError, otherwise: int = 503) -> int:
-    """The HTTP status for an error. ``otherwise``: the status for errors that are not of this module."""
-    return next((status for kind, status in STATUS.items() if isinstance(error, kind)), otherwise)
 
 
 class Answer(NamedTuple):
@@ -143,7 +138,9 @@ class Context:
     def refusal(self, request: Request, error: MonitorError, otherwise: int = 503) -> HTMLResponse:
         """The page that explains a refusal. ``otherwise``: the status for errors that are not of this module."""
         message = str(error) or self.words(request)("busy")
-        return self.html(request, Answer("message.html", {"message": message}, status=status_of(error, otherwise)))
+        return self.html(
+            request, Answer("message.html", {"message": message}, status=STATUS.get(type(error), otherwise))
+        )
 
 
 def _address_of(request: Request) -> str:

@@ -6,8 +6,7 @@ from schemas.facts import Fact
 from streaming.web.app import web_app
 from streaming.web.live.watch import Watch
 from streaming.web.settings import WebSettings
-from streaming.web.views.freshness import Freshness, freshness
-from streaming.web.views.known import Known
+from streaming.web.views.known import Freshness, Known, freshness
 from tests.web.asking import ask
 from tests.web.made_tables import health_of
 from tests.web.test_overview import NOW, known, status

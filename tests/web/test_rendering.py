@@ -10,9 +10,8 @@ from schemas.facts import AlertChange, AlertClient, Fact, MemberFact
 from schemas.reasons import ReasonDetails
 from streaming.notices.notice import Site
 from streaming.web.rendering import read_static, renderer, visible
-from streaming.web.views.freshness import Freshness
 from streaming.web.views.group import Asked, group_view
-from streaming.web.views.known import Known
+from streaming.web.views.known import Freshness, Known
 from streaming.web.views.overview import SORTS, RankedGroups, Wanted
 from streaming.web.views.timeline import MINUTES
 from streaming.web.words import words_in

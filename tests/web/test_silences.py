@@ -13,7 +13,7 @@ from streaming.web.app import web_app
 from streaming.web.live.watch import Watch
 from streaming.web.rendering import machine_time
 from streaming.web.settings import WebSettings
-from streaming.web.views.silences import silence_rows, silenced
+from streaming.web.views.alerts import silence_rows, silenced
 from tests.web.asking import ask
 from tests.web.test_pages import ORDERS, form_of, text_of, the_alert
 

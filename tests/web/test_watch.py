@@ -14,10 +14,9 @@ from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.projections.progress import read_progress
 from streaming.projections.projector import run_projections
 from streaming.projections.table import ProjectionTable
-from streaming.web.live.changes import Changes
 from streaming.web.live.first_read import first_facts
 from streaming.web.live.group_reader import read_now
-from streaming.web.live.watch import Watch
+from streaming.web.live.watch import Changes, Watch
 from streaming.web.settings import WebSettings
 from tests.tables.written import commit
 from tests.web.browser import MISSING, browser, driver

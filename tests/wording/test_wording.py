@@ -3,7 +3,7 @@
 import pytest
 from rich.cells import cell_len
 
-from streaming.snapshots.columns import Column, laid_out
+from streaming.snapshots.lines import Column, laid_out
 from streaming.wording.names import cut, cut_middle, named, plain, wrapped
 from streaming.wording.numbers import age, folded, ranges, rate, short
 

@@ -17,9 +17,8 @@ from streaming.web.context import BadRequest
 from streaming.web.pages.group_page import GroupFacts
 from streaming.web.pages.overview_page import groups_wanted
 from streaming.web.request_values import one_of, required, text
-from streaming.web.views.alerts import in_order
+from streaming.web.views.alerts import in_order, silence_rows
 from streaming.web.views.overview import SORTS, STATES, OverviewRow, clusters_in
-from streaming.web.views.silences import silence_rows
 from streaming.web.views.timeline import MINUTES, hours_read
 
 

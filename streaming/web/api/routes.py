@@ -13,7 +13,7 @@ from streaming.errors import MonitorError
 from streaming.web.api.answers import Failure
 from streaming.web.api.openapi import BASE, document
 from streaming.web.api.operations import Api
-from streaming.web.context import Busy, status_of
+from streaming.web.context import STATUS, Busy
 from streaming.web.pages.group_page import GroupFacts
 
 BUSY = "too much is being read at once: ask again in some seconds"
@@ -36,7 +36,7 @@ def _handler(ask: Callable[[QueryParams], object], threads: CapacityLimiter) -> 
             return _json(ask(query))
         except MonitorError as error:
             message = BUSY if isinstance(error, Busy) else str(error)
-            return _json(Failure(error=message), status_of(error))
+            return _json(Failure(error=message), STATUS.get(type(error), 503))
 
     async def handle(request: Request) -> Response:
         return await to_thread.run_sync(answered, request.query_params, limiter=threads)

@@ -16,9 +16,8 @@ from streaming.web.pages.group_page import GroupFacts
 from streaming.web.pages.silences import SCOPES, SILENCE_MINUTES, silence_of
 from streaming.web.rendering import address
 from streaming.web.request_values import required, text
-from streaming.web.views.alerts import alert_view, in_order
+from streaming.web.views.alerts import alert_view, in_order, silence_rows
 from streaming.web.views.known import Known
-from streaming.web.views.silences import silence_rows
 
 HOURS = 24  # of the alert's history, at least
 DAY_MS = 86_400_000

@@ -18,9 +18,9 @@ from streaming.web.context import Answer, BadRequest, Busy, Context, NotFound
 from streaming.web.live.group_reader import read_now
 from streaming.web.rendering import address, machine_time
 from streaming.web.request_values import number, required, text
+from streaming.web.views.alerts import silenced
 from streaming.web.views.group import Asked, group_view
 from streaming.web.views.known import Known
-from streaming.web.views.silences import silenced
 from streaming.web.views.timeline import MINUTES, hours_read, span_of
 from streaming.web.words import Words
 

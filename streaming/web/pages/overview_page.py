@@ -7,8 +7,8 @@ from starlette.requests import Request
 
 from streaming.web.context import Answer, Context
 from streaming.web.request_values import number, one_of, text
+from streaming.web.views.alerts import silenced
 from streaming.web.views.overview import LONGEST_SEARCH, SORTS, STATES, Wanted
-from streaming.web.views.silences import silenced
 
 
 def overview_page(context: Context, request: Request) -> Answer:

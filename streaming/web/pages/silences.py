@@ -15,7 +15,7 @@ from streaming.notifier.silences import Silence
 from streaming.web.context import Answer, BadRequest, Context, Refused
 from streaming.web.rendering import address
 from streaming.web.request_values import Form, PostedForms
-from streaming.web.views.silences import silence_rows
+from streaming.web.views.alerts import silence_rows
 
 log = logging.getLogger(__name__)
 

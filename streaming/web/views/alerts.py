@@ -1,4 +1,4 @@
-"""The view of an alert: finding, place, time, cause, evidence and advice, in the words of a notice."""
+"""The view of an alert: finding, place, time, cause, evidence and advice, in the words of a notice; its silences."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from streaming.notices.page_parts import (
     queue_lines,
     waiting_line,
 )
+from streaming.notifier.silences import Silence
 from streaming.wording.times import clock
 
 MOST_LINES = 100
@@ -99,3 +100,27 @@ def in_order(alerts: Iterable[OpenAlert]) -> list[OpenAlert]:
 
 def _lines(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(lines)[:MOST_LINES]
+
+
+class SilenceRow(NamedTuple):
+    """A silence. ``alerts``: the open alerts that it silences then, the worst first; none if it is not active."""
+
+    silence: Silence
+    is_on: bool
+    alerts: tuple[OpenAlert, ...]
+
+
+def silence_rows(silences: Iterable[Silence], alerts: Iterable[OpenAlert], now: int) -> tuple[SilenceRow, ...]:
+    """Rows of silences: the active ones, the newest first; then those that ended."""
+    open_alerts = in_order(alerts)
+    rows = [
+        SilenceRow(one, one.is_on(now), tuple(alert for alert in open_alerts if one.is_on(now) and one.matches(alert)))
+        for one in silences
+    ]
+    return tuple(sorted(rows, key=lambda row: (not row.is_on, -row.silence.from_ts)))
+
+
+def silenced(alerts: Iterable[OpenAlert], silences: Iterable[Silence], now: int) -> dict[str, Silence]:
+    """The silence that lasts longest, by the fingerprint of each silenced alert."""
+    on = sorted((one for one in silences if one.is_on(now)), key=lambda one: one.until_ts)
+    return {alert.fact.fingerprint: one for alert in alerts for one in on if one.matches(alert)}

@@ -1,16 +1,18 @@
 """The known state of all groups: the newest status of each, open alerts, and evenkeel's own health. Pure."""
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
 from schemas.facts import AlertFact, Fact, GroupFact, HealthFact, RebalanceFact
-from streaming.explain.snapshot import MonitorStatus, monitor_status
+from streaming.explain.snapshot import LONG_QUIET_MS, MonitorStatus, monitor_status
 from streaming.newest_facts import ClusterHealth, GroupName, KnownGroup, alert_after, group_after, health_after
 from streaming.notices.notice import OpenAlert
 
 KEEP_RESOLVED_MS = 86_400_000
+LATE_AFTER_MS = 60_000  # for display only; pages are sent by late_seconds of the table [monitor]
+BLIND_AFTER_MS = LONG_QUIET_MS
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
@@ -99,3 +101,30 @@ def of_groups(known: Known) -> dict[GroupName, list[OpenAlert]]:
         if alert.is_open:
             found.setdefault((alert.cluster, alert.group), []).append(alert)
     return found
+
+
+class Freshness(NamedTuple):
+    """The age of the data, which a connection does not show. ``seen_ts``: of the newest round; None: not known.
+
+    ``state``: ok, late, blind, not_known or replayed.
+    """
+
+    state: str
+    seen_ts: int | None
+
+
+def freshness(known: Known, cluster: str, now: int, is_past: bool = False) -> Freshness:
+    """The freshness of the cluster; without a cluster, of the one that was seen longest ago."""
+    names = [cluster] if cluster else sorted({*known.health, *(name for name, _ in known.groups)} - {""})
+    seen = [known.seen_ts(name) for name in names]
+    if not seen or None in seen:
+        return Freshness("not_known", None)
+    oldest = min(ts for ts in seen if ts is not None)
+    return Freshness("replayed" if is_past else state_of(now - oldest, "ok"), oldest)
+
+
+def state_of(age_ms: int, otherwise: str) -> str:
+    """The state by the age of the newest round: blind, late, or ``otherwise``."""
+    if age_ms > BLIND_AFTER_MS:
+        return "blind"
+    return "late" if age_ms > LATE_AFTER_MS else otherwise

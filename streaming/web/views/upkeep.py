@@ -3,8 +3,7 @@
 from typing import NamedTuple
 
 from streaming.newest_facts import ClusterHealth, KnownGroup
-from streaming.web.views.freshness import state_of
-from streaming.web.views.known import Known
+from streaming.web.views.known import Known, state_of
 
 MOST_REFUSED = 50
 
