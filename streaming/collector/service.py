@@ -11,15 +11,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple
 
+from streaming.collector import from_config
 from streaming.collector.exposed import ClusterCounts, CollectorExposed
-from streaming.collector.from_config import (
-    client_options,
-    credentials_of,
-    kafka_output,
-    name_servers,
-    source_name,
-    tls_of,
-)
 from streaming.collector.output.json_lines import LinesFile
 from streaming.collector.output.kafka import KafkaOutput
 from streaming.collector.output.other_collectors import OtherCollectorCheck
@@ -84,9 +77,11 @@ def watched(config: Config, cluster: str, policy: Policy, emit: Emit, record: Re
     """A probe of one cluster of the configuration. Raises CollectorError for what cannot be set up."""
     collector = config.collector
     allowed = networks(collector.networks)
-    client = RemotingClient(collector.timeout_seconds, tls_of(collector), credentials_of(collector), allowed=allowed)
-    source = source_name(client.clock.now_ms())
-    probe = ClusterProbe(cluster, policy, client, name_servers(config)[cluster], source, emit, record)
+    client = RemotingClient(
+        collector.timeout_seconds, from_config.tls_of(collector), from_config.credentials_of(collector), allowed=allowed
+    )
+    source = from_config.source_name(client.clock.now_ms())
+    probe = ClusterProbe(cluster, policy, client, from_config.name_servers(config)[cluster], source, emit, record)
     counts = ClusterCounts(cluster, policy.interval_ms, client.counts, probe.shared.lags)
     return Watched(cluster, policy, probe, MemoryFile(Path(collector.state), cluster), counts)
 
@@ -94,7 +89,9 @@ def watched(config: Config, cluster: str, policy: Policy, emit: Emit, record: Re
 def collect(config: Config, recording: Path | None = None) -> None:
     """Until SIGTERM or SIGINT. Raises CollectorError for what cannot be set up; afterwards nothing ends it."""
     with _outputs(config, recording) as (emit, record, output):
-        clusters = [watched(config, name, policy_of(config, name), emit, record) for name in name_servers(config)]
+        clusters = [
+            watched(config, name, policy_of(config, name), emit, record) for name in from_config.name_servers(config)
+        ]
         with Signals() as signals, _exposed(config, clusters, output):
             asyncio.run(_watch_all(config, clusters, output, signals))
 
@@ -123,7 +120,7 @@ def dry_run(config: Config) -> Iterator[Footprint]:
         finally:
             await found.probe.close()
 
-    for cluster in name_servers(config):
+    for cluster in from_config.name_servers(config):
         yield run_once(footprint(cluster))
 
 
@@ -136,7 +133,7 @@ def _outputs(config: Config, recording: Path | None) -> Iterator[tuple[Emit, Rec
         if config.collector.output == "file":
             yield closing.enter_context(contextlib.closing(LinesFile(Path(config.collector.file)))).emit, record, None
             return
-        output = kafka_output(config)
+        output = from_config.kafka_output(config)
         output.start()
         closing.callback(output.close, CLOSE_WITHIN_S)
         yield output.emit, record, output
@@ -161,7 +158,7 @@ async def _watch_all(config: Config, clusters: list[Watched], output: KafkaOutpu
     if output is not None:
         sources = {one.cluster: one.probe.translation.source for one in clusters}
         servers, topic = config.source.bootstrap_servers, config.source.topic
-        OtherCollectorCheck(servers, client_options(config), topic, sources, over).start()
+        OtherCollectorCheck(servers, from_config.client_options(config), topic, sources, over).start()
     try:
         await asyncio.gather(*(_watch(one, stop, output) for one in clusters))
     finally:

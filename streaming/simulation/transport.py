@@ -96,7 +96,7 @@ class SimulatedTransport:
         if topic is None:
             await self._fleet.clock.sleep(self._random.randrange(TABLES_MS))
         now, ts = self._fleet.now, self.clock.now_ms()
-        return Timed(_consume_stats(self._fleet.brokers[broker], group, now, ts, topic), now)
+        return (_consume_stats(self._fleet.brokers[broker], group, now, ts, topic), now)
 
     async def offsets_one_by_one(
         self, broker: str, group: str, queues: Collection[tuple[str, int]]
@@ -108,18 +108,18 @@ class SimulatedTransport:
         now, ts = self._fleet.now, self.clock.now_ms()
         if self._loses_reports and self._random.random() < self._loses_reports:
             self.lost_reports.append(now)
-            return Timed(RunningInfoAnswer(ts=ts, broker=broker, client_id=client_id), now)
+            return (RunningInfoAnswer(ts=ts, broker=broker, client_id=client_id), now)
         client = self._fleet.brokers[broker].find_client(group, client_id)
         if client is not None and client.answers:
             dur_ms = self._random.randrange(*CLIENT_MS)
             await self._fleet.clock.sleep(dur_ms)
-            return Timed(_running_info(client, broker, ts, dur_ms), now)
+            return (_running_info(client, broker, ts, dur_ms), now)
         await self._fleet.clock.sleep(TIMEOUT_MS)
         self.timeouts.append((self._fleet.now, client_id))
         answer = RunningInfoAnswer(
             ts=ts, dur_ms=TIMEOUT_MS, broker=broker, client_id=client_id, code=CONSUME_MSG_TIMEOUT
         )
-        return Timed(answer, now)
+        return (answer, now)
 
     async def topic_route(self, topic: str) -> tuple[str | None, RouteAnswer]:
         await self._fleet.clock.sleep(0)

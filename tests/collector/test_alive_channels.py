@@ -1,11 +1,13 @@
 """Which connections under one client id are alive: asked when an id is listed twice, known by two answers."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
 from streaming.collector.probing.asked_broker import TRIES_AT_MOST, HeartbeatSchedule
-from streaming.collector.probing.live_transport import COUNTS_MS, LastHeartbeats
+from streaming.collector.probing.live_transport import COUNTS_MS, LiveTransport
+from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.collector.translation.alive_channels import HEARTBEAT_MS, AliveChannels
 from streaming.collector.wire.answers import ChannelHeartbeat
 from streaming.collector.wire.client import Reply
@@ -108,18 +110,20 @@ def test_one_broker_is_enough_and_another_id_begins_again() -> None:
 def test_groups_share_the_answer_of_a_broker_for_a_while() -> None:
     now, brokers = [0], []
 
-    async def ask(broker: str) -> Reply:
-        brokers.append(broker)
+    async def ask(address: str, *request: object) -> Reply:
+        brokers.append(address)
         return Reply(now[0], 1, Frame(0, 1, True, "", b"{}"), None, now[0])
 
     async def scene() -> None:
-        heartbeats = LastHeartbeats(ask, lambda: now[0])
-        await asyncio.gather(*(heartbeats.of("a") for _ in range(50)), heartbeats.of("b"))
+        client = SimpleNamespace(clock=SimpleNamespace(steady_ms=lambda: now[0]), ask=ask)
+        transport = LiveTransport("prod", client, (), {"a": "a", "b": "b"}, DEFAULT_POLICY)  # type: ignore[arg-type]
+        asked = (transport.heartbeats("a", f"g{number}", ()) for number in range(50))
+        await asyncio.gather(*asked, transport.heartbeats("b", "g", ()))
         now[0] = COUNTS_MS - 1
-        await heartbeats.of("a")
+        await transport.heartbeats("a", "g", ())
         assert sorted(brokers) == ["a", "b"]
         now[0] = COUNTS_MS
-        await heartbeats.of("a")
+        await transport.heartbeats("a", "g", ())
         assert sorted(brokers) == ["a", "a", "b"]
 
     asyncio.run(scene())

@@ -116,8 +116,8 @@ class ClusterProbe:
         """Asks every broker that knows a group without members whether messages wait for it."""
         brokers = sorted(self.groups.brokers_of(name))
         asked = await asyncio.gather(*(self._transport.consume_stats(broker, name) for broker in brokers))
-        messages_wait = any(waits(row) for timed in asked for row in timed.answer.table or ())
-        has_offsets = all(timed.answer.code == SUCCESS for timed in asked)
+        messages_wait = any(waits(row) for answer, _ in asked for row in answer.table or ())
+        has_offsets = all(answer.code == SUCCESS for answer, _ in asked)
         self.groups.asked_for_backlog(name, messages_wait, has_offsets, self.clock.steady_ms())
 
     # --- groups that get rounds

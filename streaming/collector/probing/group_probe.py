@@ -7,14 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from schemas.identity import retry_topic
+from streaming.collector.probing import client_schedule
 from streaming.collector.probing.asked_broker import AskedThrough, HeartbeatSchedule, broker_of
-from streaming.collector.probing.client_schedule import (
-    NO_ANSWER,
-    NO_BROKER,
-    SLOW_ANSWER_MS,
-    ClientSchedule,
-    label_of,
-)
 from streaming.collector.probing.directory import KEEP_WATCHING_MS
 from streaming.collector.probing.follow_ups import FollowUps
 from streaming.collector.probing.lag import Lags
@@ -24,22 +18,14 @@ from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.queues_beyond_read import QueuesBeyondRead
 from streaming.collector.probing.request_load import Footprint
 from streaming.collector.probing.route_probe import RouteProbe
-from streaming.collector.probing.transport import Emit, Record, Timed, Transport
+from streaming.collector.probing.transport import Emit, Record, Transport
 from streaming.collector.probing.unread_queues import REASON, UnreadQueues
 from streaming.collector.translation.broker_view import confirmed
 from streaming.collector.translation.broker_view import listed as listed_ids
 from streaming.collector.translation.cluster import ClusterTranslation
 from streaming.collector.translation.reports import is_about_client, start_ts
 from streaming.collector.translation.routes import KnownRoute
-from streaming.collector.wire.answers import (
-    CONSUME_MSG_TIMEOUT,
-    SUCCESS,
-    GroupAnswer,
-    Meta,
-    OffsetRow,
-    RoundEnd,
-    RunningInfoAnswer,
-)
+from streaming.collector.wire import answers
 from streaming.collector.wire.client import JUST_NOW
 from streaming.core.evidence.exclusions import is_proxy_client
 
@@ -70,7 +56,7 @@ class Shared:
         self.transport, self.addresses = transport, addresses
         self.emit, self.record, self.note = emit, record, note
         self.routes = RouteProbe(transport, translation.routes, policy, record)
-        self.clients, self.offsets, self.lags = ClientSchedule(policy), OffsetSchedule(policy), Lags()
+        self.clients, self.offsets, self.lags = client_schedule.ClientSchedule(policy), OffsetSchedule(policy), Lags()
 
     def forget_group(self, name: str) -> None:
         for schedule in (self.clients, self.offsets, self.lags):
@@ -109,7 +95,7 @@ class GroupProbe:
     @property
     def not_asked(self) -> Counter[str]:
         """How many clients were due and not asked in the last round, by why."""
-        return Counter(label_of(why) for why in self._not_asked.values())
+        return Counter(client_schedule.label_of(why) for why in self._not_asked.values())
 
     def footprint(self) -> Footprint:
         """The requests that the group costs, as it was in the last round."""
@@ -154,7 +140,9 @@ class GroupProbe:
         routes = self._shared.routes.known(self.topics)
         self._compare(members, routes)
         offsets = self._transport.start(self._ask_offsets(members, routes))
-        await self._transport.wait([offsets], SLOW_ANSWER_MS)  # offsets say whether clients may be asked
+        await self._transport.wait(
+            [offsets], client_schedule.SLOW_ANSWER_MS
+        )  # offsets say whether clients may be asked
         await self._transport.all([self._ask_heartbeats(members), self._ask_clients(members)])
         await offsets
         self._end()
@@ -177,7 +165,9 @@ class GroupProbe:
             self._is_new = False
             known = {name: self._shared.addresses.get(name, "") for name in sorted(brokers)}
             topics = dict.fromkeys(self.topics)
-            meta = Meta(ts=started_ts, cluster=self._shared.cluster, group=self.name, brokers=known, topics=topics)
+            meta = answers.Meta(
+                ts=started_ts, cluster=self._shared.cluster, group=self.name, brokers=known, topics=topics
+            )
             self._shared.record(meta)
 
     def _end(self, is_look: bool = False) -> None:
@@ -185,13 +175,13 @@ class GroupProbe:
         self._follow_ups.round_ended(self._clock.steady_ms())
         events = self._group.end_round(ts, asked, not_asked, is_look)
         self._shared.record(
-            RoundEnd(
+            answers.RoundEnd(
                 ts=ts, cluster=self._shared.cluster, group=self.name, asked=asked, not_asked=not_asked, look=is_look
             )
         )  # fmt: skip
         self._shared.emit(events)
 
-    def _take(self, answer: GroupAnswer) -> None:
+    def _take(self, answer: answers.GroupAnswer) -> None:
         self._shared.record(answer)
         self._shared.emit(self._group.take(answer))
 
@@ -265,11 +255,10 @@ class GroupProbe:
 
     async def _ask_offsets_of(self, broker: str, is_empty: bool, routes: RoutesOfGroup) -> None:
         """All topics at once, then those for which the group has never committed an offset there."""
-        timed = await self._transport.consume_stats(broker, self.name)
-        answer = timed.answer
+        answer, asked_ms = await self._transport.consume_stats(broker, self.name)
         self._take(answer)
-        self._shared.offsets.answered(self.name, broker, timed.asked_ms, answer.table)
-        if answer.code != SUCCESS:
+        self._shared.offsets.answered(self.name, broker, asked_ms, answer.table)
+        if answer.code != answers.SUCCESS:
             return
         named = answer.table or ()
         committed = {row.topic for row in named}
@@ -280,10 +269,10 @@ class GroupProbe:
             return  # what it never consumed does not wait for it
         hosted = {topic for topic, route in routes.items() if broker in route.read_queue_nums()}
         for topic in sorted(hosted - committed - {retry_topic(self.name)}):
-            self._take((await self._transport.consume_stats(broker, self.name, topic)).answer)
+            self._take((await self._transport.consume_stats(broker, self.name, topic))[0])
         await self._ask_beyond_read(broker, named)
 
-    async def _ask_beyond_read(self, broker: str, named: Collection[OffsetRow]) -> None:
+    async def _ask_beyond_read(self, broker: str, named: Collection[answers.OffsetRow]) -> None:
         """The queues that consume stats do not name, one by one. A broker answers that from its memory."""
         due = self._beyond_read.due(broker, named, self._clock.steady_ms())
         if not due:
@@ -309,19 +298,18 @@ class GroupProbe:
         chosen = self._shared.clients.choose(self.name, now, REASON if self.is_paused else "", out_of_turn)
         self._not_asked = dict(chosen.not_asked)
         asking = [self._transport.start(self._ask_client(client_id, members)) for client_id in chosen.ask]
-        await self._transport.wait(asking, SLOW_ANSWER_MS)
+        await self._transport.wait(asking, client_schedule.SLOW_ANSWER_MS)
 
     async def _ask_client(self, client_id: str, members: Members) -> None:
         broker = self._asked_through.next(client_id, members)
         if broker is None:
             self._shared.clients.not_sent(client_id)
-            self._not_asked[client_id] = NO_BROKER
+            self._not_asked[client_id] = client_schedule.NO_BROKER
             return
         self._asked.append(client_id)
-        timed = await self._transport.running_info(broker, self.name, client_id)
-        answer = timed.answer
-        self._note_outcome(timed)
-        if answer.code == SUCCESS:
+        answer, asked_ms = await self._transport.running_info(broker, self.name, client_id)
+        self._note_outcome(answer, asked_ms)
+        if answer.code == answers.SUCCESS:
             self._asked_through.answered(client_id, broker, start_ts(answer.start_timestamp) or 0)
             self._follow_ups.reported(client_id, answer, self._clock.steady_ms())
         else:
@@ -329,15 +317,15 @@ class GroupProbe:
         if is_about_client(answer):
             self._take(answer)
 
-    def _note_outcome(self, timed: Timed[RunningInfoAnswer]) -> None:
+    def _note_outcome(self, answer: answers.RunningInfoAnswer, asked_ms: int) -> None:
         """An answer of the client itself, or how the broker failed to fetch one: the latter says nothing of it."""
-        answer, client_id, is_of_client = timed.answer, timed.answer.client_id, is_about_client(timed.answer)
+        client_id, is_of_client = answer.client_id, is_about_client(answer)
         if answer.error == JUST_NOW:
             self._shared.clients.not_sent(client_id)
         else:
-            trouble = NO_ANSWER if answer.code == CONSUME_MSG_TIMEOUT else ""
+            trouble = client_schedule.NO_ANSWER if answer.code == answers.CONSUME_MSG_TIMEOUT else ""
             trouble = trouble if is_of_client else answer.failure
-            self._shared.clients.answered(self.name, client_id, timed.asked_ms, answer.dur_ms, trouble)
+            self._shared.clients.answered(self.name, client_id, asked_ms, answer.dur_ms, trouble)
         if not is_of_client:
             self._asked = [one for one in self._asked if one != client_id]
             self._not_asked[client_id] = f"{answer.broker}: {answer.failure}"

@@ -1,25 +1,16 @@
 """How the rounds of a cluster's groups ask and wait: live by sockets, simulated on a virtual clock."""
 
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from schemas.events import AnyEvent
-from streaming.collector.wire.answers import (
-    Answer,
-    ConnectionsAnswer,
-    ConsumerListAnswer,
-    ConsumeStatsAnswer,
-    HeartbeatsAnswer,
-    Line,
-    RouteAnswer,
-    RunningInfoAnswer,
-)
+from streaming.collector.wire import answers
 
 Emit = Callable[[list[AnyEvent]], None]
-Record = Callable[[Line], None]
-A = TypeVar("A", bound=Answer)
+Record = Callable[[answers.Line], None]
+A = TypeVar("A", bound=answers.Answer)
 T = TypeVar("T")
+Timed = tuple[A, int]  # an answer, and when it was asked for by the steady clock
 
 
 class SteadyClock(Protocol):
@@ -28,14 +19,6 @@ class SteadyClock(Protocol):
     def steady_ms(self) -> int: ...
 
     def now_ms(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Timed(Generic[A]):
-    """An answer, and when it was asked for by the steady clock."""
-
-    answer: A
-    asked_ms: int
 
 
 class Transport(Protocol):
@@ -48,27 +31,29 @@ class Transport(Protocol):
     def name_servers(self) -> tuple[str, ...]:
         """Their addresses."""
 
-    async def members(self, broker: str, group: str) -> tuple[ConsumerListAnswer, ConnectionsAnswer]:
+    async def members(self, broker: str, group: str) -> tuple[answers.ConsumerListAnswer, answers.ConnectionsAnswer]:
         """The broker's list (38), and its connections (203)."""
 
-    async def heartbeats(self, broker: str, group: str, client_ids: Collection[str]) -> HeartbeatsAnswer:
+    async def heartbeats(self, broker: str, group: str, client_ids: Collection[str]) -> answers.HeartbeatsAnswer:
         """Which connections of these clients have sent heartbeats (328)."""
 
-    async def consume_stats(self, broker: str, group: str, topic: str | None = None) -> Timed[ConsumeStatsAnswer]:
+    async def consume_stats(
+        self, broker: str, group: str, topic: str | None = None
+    ) -> Timed[answers.ConsumeStatsAnswer]:
         """The group's offsets (208). Without a topic: of all topics for which it has ever committed one there."""
 
     async def offsets_one_by_one(
         self, broker: str, group: str, queues: Collection[tuple[str, int]]
-    ) -> ConsumeStatsAnswer:
+    ) -> answers.ConsumeStatsAnswer:
         """The offsets of single queues (30 and 14), by topic and queue id."""
 
-    async def running_info(self, broker: str, group: str, client_id: str) -> Timed[RunningInfoAnswer]:
+    async def running_info(self, broker: str, group: str, client_id: str) -> Timed[answers.RunningInfoAnswer]:
         """The broker asks the client what it owns (307)."""
 
-    async def topic_route(self, topic: str) -> tuple[str | None, RouteAnswer]:
+    async def topic_route(self, topic: str) -> tuple[str | None, answers.RouteAnswer]:
         """The first name server that answers (105), and its answer. None: none does."""
 
-    async def topic_routes(self, topic: str, name_servers: Collection[str]) -> list[RouteAnswer]:
+    async def topic_routes(self, topic: str, name_servers: Collection[str]) -> list[answers.RouteAnswer]:
         """The answers of these name servers, as far as they come soon."""
 
     def start(self, work: Coroutine[Any, Any, None]) -> Awaitable[None]:

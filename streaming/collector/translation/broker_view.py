@@ -8,27 +8,10 @@ from msgspec.structs import replace
 
 from schemas.events import BrokerAnswer, MessageModel, UnchangedList
 from schemas.identity import is_retry_topic
+from streaming.collector.translation import repetition
 from streaming.collector.translation.alive_channels import AliveChannels, listed_twice
-from streaming.collector.translation.repetition import (
-    HEARTBEATS_APART_MS,
-    HEARTBEATS_WITHIN_MS,
-    LIST_EVERY_MS,
-    MARKERS_WITHIN_MS,
-    Sent,
-    data_version,
-    is_due,
-    sent_now,
-)
 from streaming.collector.translation.reports import message_model
-from streaming.collector.wire.answers import (
-    CONSUMER_NOT_ONLINE,
-    SUCCESS,
-    SYSTEM_ERROR,
-    ConnectionsAnswer,
-    ConsumerConnection,
-    ConsumerListAnswer,
-    HeartbeatsAnswer,
-)
+from streaming.collector.wire import answers
 
 SUBSCRIPTION_TURNS_MS = 120_000  # heartbeats come every 30 s
 
@@ -47,21 +30,21 @@ class Profile(NamedTuple):
 UNKNOWN = Profile()
 
 
-def listed(answer: ConsumerListAnswer) -> tuple[str, ...] | None:
+def listed(answer: answers.ConsumerListAnswer) -> tuple[str, ...] | None:
     """The ids of an answer, double entries kept; None: the broker did not say who its members are."""
-    if answer.code == SUCCESS:
+    if answer.code == answers.SUCCESS:
         return tuple(filter(None, answer.ids or ()))
-    return () if answer.code == SYSTEM_ERROR else None
+    return () if answer.code == answers.SYSTEM_ERROR else None
 
 
-def confirmed(answer: ConsumerListAnswer, connections: ConnectionsAnswer) -> ConsumerListAnswer:
+def confirmed(answer: answers.ConsumerListAnswer, connections: answers.ConnectionsAnswer) -> answers.ConsumerListAnswer:
     """A list's code 1 says that there is no such group, but also that a request was refused, for any reason.
 
     Only the code that connections give tells the two apart. What is not confirmed is no answer.
     """
-    if answer.code != SYSTEM_ERROR or connections.code == CONSUMER_NOT_ONLINE:
+    if answer.code != answers.SYSTEM_ERROR or connections.code == answers.CONSUMER_NOT_ONLINE:
         return answer
-    result = "members" if connections.code == SUCCESS else connections.failure
+    result = "members" if connections.code == answers.SUCCESS else connections.failure
     return replace(answer, code=None, ids=None, error=f"code 1, which connections do not confirm: {result}")
 
 
@@ -76,18 +59,18 @@ class BrokerView:
         self._profiles: dict[str, Profile] = {}
         self._connections_digest = 0  # of those that the profiles are made of
         self._alive = AliveChannels()
-        self._last_heartbeats: dict[str, Sent] = {}
-        self._subscribed: deque[tuple[int, tuple[str, ...]]] = deque()  # sets of topics, and since when
+        self._last_heartbeats: dict[str, repetition.Sent] = {}
+        self.turns: deque[tuple[int, tuple[str, ...]]] = deque()  # sets of topics subscribed to, and since when
         self._is_other = False  # than the list in the last marker
         self._listed_since = 0
         self._version = 0  # of the list
-        self._sent: Sent | None = None  # the list in markers
+        self._sent: repetition.Sent | None = None  # the list in markers
 
-    def is_outdated(self, answer: ConsumerListAnswer) -> bool:
+    def is_outdated(self, answer: answers.ConsumerListAnswer) -> bool:
         """Returns whether a list that was asked for later has been taken already."""
         return answer.ts < self._list_ts
 
-    def take_list(self, answer: ConsumerListAnswer) -> tuple[list[str], list[str]]:
+    def take_list(self, answer: answers.ConsumerListAnswer) -> tuple[list[str], list[str]]:
         """Ids that appeared and that disappeared, once for each entry. The first list only says where we start."""
         self._list_ts = answer.ts
         ids = listed(answer)
@@ -96,7 +79,7 @@ class BrokerView:
         before, self.ids = self.ids, ids
         if before == ids:
             return [], []
-        self._version = data_version("\n".join(sorted(ids)).encode("utf-8", "surrogatepass"))
+        self._version = repetition.data_version("\n".join(sorted(ids)).encode("utf-8", "surrogatepass"))
         self._connections_digest = 0
         self._alive.keep_only(listed_twice(ids))
         for client_id in set(self._last_heartbeats) - set(ids):
@@ -105,27 +88,27 @@ class BrokerView:
         if before is None:
             return [], []
         if sorted(before) != sorted(ids):
-            self._subscribed.clear()
+            self.turns.clear()
             self._is_other = True
         then, now = Counter(before), Counter(ids)
         return sorted((now - then).elements()), sorted((then - now).elements())
 
-    def take_connections(self, answer: ConnectionsAnswer) -> None:
+    def take_connections(self, answer: answers.ConnectionsAnswer) -> None:
         if answer.ts < self._connections_ts:
             return
-        if answer.code == CONSUMER_NOT_ONLINE:
+        if answer.code == answers.CONSUMER_NOT_ONLINE:
             self._connections_ts = answer.ts
             self._profiles.clear()
             self._connections_digest = 0
-        elif answer.code == SUCCESS and answer.body is not None:
+        elif answer.code == answers.SUCCESS and answer.body is not None:
             self._connections_ts = answer.ts
             self._take_profiles(answer.body)
             self._note_subscriptions(answer.ts, answer.body.subscription_table or {})
 
-    def take_heartbeats(self, answer: HeartbeatsAnswer) -> None:
+    def take_heartbeats(self, answer: answers.HeartbeatsAnswer) -> None:
         self._alive.take(answer.channels, answer.ts)
 
-    def _take_profiles(self, body: ConsumerConnection) -> None:
+    def _take_profiles(self, body: answers.ConsumerConnection) -> None:
         """From one answer to the next they are mostly the same."""
         digest = hash((body.connection_set, body.consume_type, body.message_model))
         if digest != self._connections_digest:
@@ -136,10 +119,10 @@ class BrokerView:
 
     def _note_subscriptions(self, ts: int, table: Iterable[str]) -> None:
         topics = tuple(sorted(topic for topic in table if topic and not is_retry_topic(topic)))
-        if not self._subscribed or self._subscribed[-1][1] != topics:
-            self._subscribed.append((ts, topics))
-        while len(self._subscribed) > 1 and self._subscribed[1][0] < ts - SUBSCRIPTION_TURNS_MS:
-            self._subscribed.popleft()
+        if not self.turns or self.turns[-1][1] != topics:
+            self.turns.append((ts, topics))
+        while len(self.turns) > 1 and self.turns[1][0] < ts - SUBSCRIPTION_TURNS_MS:
+            self.turns.popleft()
 
     def set_back(self, by_ms: int) -> None:
         self._list_ts -= by_ms
@@ -147,26 +130,18 @@ class BrokerView:
         self._listed_since = max(0, self._listed_since - by_ms)
         self._last_heartbeats = {client_id: sent.set_back(by_ms) for client_id, sent in self._last_heartbeats.items()}
         self._sent = self._sent and self._sent.set_back(by_ms)
-        self._subscribed = deque((ts - by_ms, topics) for ts, topics in self._subscribed)
+        self.turns = deque((ts - by_ms, topics) for ts, topics in self.turns)
 
     def subscribed(self, since_ts: int) -> tuple[str, ...] | None:
         """The topics of the last heartbeat without retry topics; None: it has not shown them since.
 
         ``ConsumerGroupInfo.updateSubscription`` drops what that heartbeat does not name.
         """
-        return self._subscribed[-1][1] if self._subscribed and self._connections_ts >= since_ts else None
-
-    def turns(self) -> list[tuple[int, tuple[str, ...]]]:
-        """Sets of topics in the order in which they were seen, and since when."""
-        return list(self._subscribed)
-
-    def recall_turns(self, turns: Iterable[tuple[int, tuple[str, ...]]]) -> None:
-        """Those that were seen before this start."""
-        self._subscribed = deque(turns)
+        return self.turns[-1][1] if self.turns and self._connections_ts >= since_ts else None
 
     def rival_subscriptions(self) -> set[tuple[str, ...]]:
         """Sets of topics that took turns: one came back after another. A single change is no rivalry."""
-        sets = [topics for _, topics in self._subscribed]
+        sets = [topics for _, topics in self.turns]
         return set(sets) if len(set(sets)) < len(sets) else set()
 
     def send_due_heartbeats(self, ts: int) -> Iterable[tuple[str, Profile, bool]]:
@@ -177,10 +152,12 @@ class BrokerView:
         for client_id in dict.fromkeys(self.ids or ()):
             profile = self._profile(client_id)
             sent, version = self._last_heartbeats.get(client_id), hash(profile)
-            was_just_now = sent is not None and sent.version == version and ts - sent.ts < HEARTBEATS_APART_MS
-            if not was_just_now and is_due(client_id, sent, version, ts, HEARTBEATS_WITHIN_MS):
-                self._last_heartbeats[client_id] = sent_now(sent, version, ts)
-                yield client_id, profile, sent is None or sent.version != version
+            is_news = sent is None or sent.version != version
+            if sent is not None and not is_news and ts - sent.ts < repetition.HEARTBEATS_APART_MS:
+                continue
+            if repetition.is_due(client_id, sent, version, ts, repetition.HEARTBEATS_WITHIN_MS):
+                self._last_heartbeats[client_id] = repetition.sent_now(sent, version, ts)
+                yield client_id, profile, is_news
 
     def alive_twice(self) -> frozenset[str]:
         """Ids under which two connections are alive."""
@@ -192,7 +169,7 @@ class BrokerView:
         return profile if alive is None else profile._replace(alive=alive)
 
     def answer(
-        self, answer: ConsumerListAnswer | None, marker_ts: int, may_confirm: bool
+        self, answer: answers.ConsumerListAnswer | None, marker_ts: int, may_confirm: bool
     ) -> BrokerAnswer | UnchangedList:
         """Its line in the round's marker, which has the time ``marker_ts``.
 
@@ -204,12 +181,12 @@ class BrokerView:
             return BrokerAnswer(self.name, answered=False, error="no answer" if answer is None else answer.failure)
         if self._is_other:
             self._is_other, self._listed_since = False, marker_ts
-        is_in_full = not may_confirm or is_due(
-            self.name, self._sent, self._version, marker_ts, MARKERS_WITHIN_MS, LIST_EVERY_MS
+        is_in_full = not may_confirm or repetition.is_due(
+            self.name, self._sent, self._version, marker_ts, repetition.MARKERS_WITHIN_MS, repetition.LIST_EVERY_MS
         )
         if not is_in_full:
             return UnchangedList(self.name, self._version, self._listed_since)
-        self._sent = sent_now(self._sent, self._version, marker_ts)
+        self._sent = repetition.sent_now(self._sent, self._version, marker_ts)
         return BrokerAnswer(
             self.name, answered=True, client_ids=ids, listed_since=self._listed_since, data_version=self._version
         )
@@ -219,7 +196,7 @@ class BrokerView:
         self._last_heartbeats.clear()
 
 
-def _profiles(body: ConsumerConnection) -> dict[str, Profile]:
+def _profiles(body: answers.ConsumerConnection) -> dict[str, Profile]:
     found: dict[str, Profile] = {}
     for one in sorted(body.connection_set or (), key=lambda c: (c.client_id, c.address or "")):
         known = found.get(one.client_id, UNKNOWN)

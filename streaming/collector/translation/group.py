@@ -3,6 +3,7 @@
 Nothing here reads a clock or sends a request: the same answers give the same events, for every caller.
 """
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -29,15 +30,7 @@ from streaming.collector.translation.broker_view import BrokerView, Profile, lis
 from streaming.collector.translation.repetition import MarkerSettings, SentReports
 from streaming.collector.translation.rounds import RoundTimes, in_parts
 from streaming.collector.translation.routes import Routes, SentRoutes
-from streaming.collector.wire.answers import (
-    SUCCESS,
-    ConnectionsAnswer,
-    ConsumerListAnswer,
-    ConsumeStatsAnswer,
-    GroupAnswer,
-    HeartbeatsAnswer,
-    RunningInfoAnswer,
-)
+from streaming.collector.wire import answers
 
 KEEP_UNNAMED_TOPIC_MS = 3_600_000  # after nobody names it any more
 OFFSETS_IN_A_MARKER = 1_000  # queues; offsets of more are events of their own
@@ -47,7 +40,7 @@ OFFSETS_IN_A_MARKER = 1_000  # queues; offsets of more are events of their own
 class _RoundContent:
     """The answers of a round so far, for its marker. ``reports`` and ``heartbeats`` have not changed."""
 
-    lists: dict[str, ConsumerListAnswer] = field(default_factory=dict)  # by broker
+    lists: dict[str, answers.ConsumerListAnswer] = field(default_factory=dict)  # by broker
     asked: dict[str, None] = field(default_factory=dict)
     reports: list[ConfirmedReport] = field(default_factory=list)
     offsets: list[TopicOffsets] = field(default_factory=list)
@@ -82,12 +75,12 @@ class GroupTranslation:
 
     def turns(self) -> dict[str, list[tuple[int, tuple[str, ...]]]]:
         """Sets of topics that took turns on a broker, by its name, and since when."""
-        return {name: view.turns() for name, view in self.brokers.items() if view.rival_subscriptions()}
+        return {name: list(view.turns) for name, view in self.brokers.items() if view.rival_subscriptions()}
 
     def recall_turns(self, turns: Mapping[str, Iterable[tuple[int, tuple[str, ...]]]]) -> None:
         self.know(turns)
         for name, those in turns.items():
-            self.brokers[name].recall_turns(those)
+            self.brokers[name].turns = deque(those)
 
     def forget(self, brokers: Iterable[str]) -> None:
         """Brokers that no longer host any of its topics."""
@@ -139,24 +132,24 @@ class GroupTranslation:
     def has_all_lists(self) -> bool:
         return all(name in self._content.lists for name in self.brokers)
 
-    def is_outdated(self, answer: ConsumerListAnswer) -> bool:
+    def is_outdated(self, answer: answers.ConsumerListAnswer) -> bool:
         view = self.brokers.get(answer.broker)
         return view is not None and view.is_outdated(answer)
 
-    def take(self, answer: GroupAnswer) -> list[AnyEvent]:
+    def take(self, answer: answers.GroupAnswer) -> list[AnyEvent]:
         """The events that an answer gives at once; it belongs to the round in which it was asked for."""
         self.times.answered(answer.end_ts)
         self.know((answer.broker,))
-        if isinstance(answer, ConsumerListAnswer):
+        if isinstance(answer, answers.ConsumerListAnswer):
             return self._take_list(answer)
-        if isinstance(answer, ConnectionsAnswer):
+        if isinstance(answer, answers.ConnectionsAnswer):
             return self._take_connections(answer)
-        if isinstance(answer, HeartbeatsAnswer):
+        if isinstance(answer, answers.HeartbeatsAnswer):
             self.brokers[answer.broker].take_heartbeats(answer)
             return []
-        if isinstance(answer, RunningInfoAnswer):
+        if isinstance(answer, answers.RunningInfoAnswer):
             return self._take_running_info(answer)
-        if isinstance(answer, ConsumeStatsAnswer):
+        if isinstance(answer, answers.ConsumeStatsAnswer):
             return self._progress(answer)
         self._settings.take(answer)
         return []
@@ -177,7 +170,7 @@ class GroupTranslation:
         content, self._content = self._content, _RoundContent()
         events: list[AnyEvent] = []
         for name, answer in content.lists.items():
-            if answer.code == SUCCESS:
+            if answer.code == answers.SUCCESS:
                 events += self._heartbeats(self.brokers[name], answer.end_ts, content)
         self._forget_topics()
         events += self._changed_routes()
@@ -189,7 +182,7 @@ class GroupTranslation:
         self._seq += 1
         return {**self._common, "seq": self._seq - 1, "round": self.times.started_ts if round_ts is None else round_ts}
 
-    def _take_list(self, answer: ConsumerListAnswer) -> list[AnyEvent]:
+    def _take_list(self, answer: answers.ConsumerListAnswer) -> list[AnyEvent]:
         if self.is_outdated(answer):
             return []
         appeared, disappeared = self.brokers[answer.broker].take_list(answer)
@@ -201,13 +194,13 @@ class GroupTranslation:
         common: dict[str, Any] = {"ts": answer.end_ts, "broker_name": answer.broker}
         return [ConsumerChange(**self._next(), **common, client_id=who, change=change) for who, change in changes]
 
-    def _take_connections(self, answer: ConnectionsAnswer) -> list[AnyEvent]:
+    def _take_connections(self, answer: answers.ConnectionsAnswer) -> list[AnyEvent]:
         view = self.brokers[answer.broker]
         view.take_connections(answer)
         if answer.body is not None:
             self._name(sorted(answer.body.subscription_table or {}))
         asked = self._content.lists.get(answer.broker)
-        if asked is None or asked.code != SUCCESS:
+        if asked is None or asked.code != answers.SUCCESS:
             return []
         return self._heartbeats(view, answer.end_ts, self._content)
 
@@ -222,13 +215,13 @@ class GroupTranslation:
                 content.heartbeats.append(_listed_client(view.name, client_id, profile))
         return events
 
-    def _take_running_info(self, answer: RunningInfoAnswer) -> list[AnyEvent]:
+    def _take_running_info(self, answer: answers.RunningInfoAnswer) -> list[AnyEvent]:
         """The report, or nothing where the round's marker confirms it."""
         round_ts = self.times.round_of(answer.ts)
         if self.times.is_open and round_ts == self.times.started_ts:
             self._content.asked[answer.client_id] = None
         times: dict[str, Any] = {"ts": answer.end_ts, "answered_ts": answer.end_ts, "client_id": answer.client_id}
-        if answer.code != SUCCESS:
+        if answer.code != answers.SUCCESS:
             reason = reports.why_unanswered(answer)
             return [AssignmentReport(**self._next(round_ts), **times, answered=False, reason=reason)]
         content = reports.content_of(answer)
@@ -244,9 +237,9 @@ class GroupTranslation:
         self._sent_reports.note(*instance, version, answer.end_ts)
         return [AssignmentReport(**self._next(round_ts), **times, answered=True, data_version=version, **content)]
 
-    def _progress(self, answer: ConsumeStatsAnswer) -> list[AnyEvent]:
+    def _progress(self, answer: answers.ConsumeStatsAnswer) -> list[AnyEvent]:
         """Offsets of a few queues are in the round's marker."""
-        if answer.code != SUCCESS:
+        if answer.code != answers.SUCCESS:
             return []
         tables = reports.progress(answer)
         self._settings.named_in_events(topic for topic, _, _ in tables)
@@ -278,14 +271,14 @@ class GroupTranslation:
     def _marker(self, content: _RoundContent, ts: int, not_asked: Mapping[str, str], is_look: bool) -> Round:
         confirmed = {report.client_id for report in content.reports}
         rivals = {topics for view in self.brokers.values() for topics in view.rival_subscriptions()}
-        answers = [
+        lines = [
             view.answer(content.lists.get(name), ts, self._confirms) for name, view in sorted(self.brokers.items())
         ]
         return Round(
             **self._next(),
             ts=ts,
-            brokers=tuple(answer for answer in answers if isinstance(answer, BrokerAnswer)),
-            unchanged_lists=tuple(answer for answer in answers if isinstance(answer, UnchangedList)),
+            brokers=tuple(one for one in lines if isinstance(one, BrokerAnswer)),
+            unchanged_lists=tuple(one for one in lines if isinstance(one, UnchangedList)),
             asked=tuple(client_id for client_id in content.asked if client_id not in confirmed),
             not_asked=tuple(NotAsked(client_id, reason) for client_id, reason in sorted(not_asked.items())),
             **self._settings.send(ts, self._subscribed(content.lists)),
@@ -298,7 +291,7 @@ class GroupTranslation:
             heartbeats=tuple(content.heartbeats),
         )
 
-    def _subscribed(self, lists: Mapping[str, ConsumerListAnswer]) -> tuple[str, ...] | None:
+    def _subscribed(self, lists: Mapping[str, answers.ConsumerListAnswer]) -> tuple[str, ...] | None:
         """By all brokers that list a member in this round; one of them that has not shown its table may know more."""
         listing = [self.brokers[name] for name, answer in lists.items() if listed(answer)]
         shown = [view.subscribed(self.times.started_ts) for view in listing]

@@ -6,28 +6,10 @@ from typing import Any
 
 import msgspec
 
-from schemas.events import (
-    SQL92,
-    MessageModel,
-    OwnedQueue,
-    OwnedQueues,
-    QueueOffsets,
-    QueueProgress,
-    Subscription,
-    in_order_of_places,
-)
+from schemas import events
 from schemas.identity import MessageQueue
 from streaming.collector.translation.repetition import data_version
-from streaming.collector.wire.answers import (
-    CONSUME_MSG_TIMEOUT,
-    SUCCESS,
-    SYSTEM_ERROR,
-    ConsumeStatsAnswer,
-    OffsetRow,
-    ProcessQueue,
-    RunningInfoAnswer,
-    SubscriptionData,
-)
+from streaming.collector.wire import answers
 from streaming.core.allocation import class_name
 
 LATEST_MILLIS = 253_402_300_799_999
@@ -35,21 +17,21 @@ LARGEST_COUNT = 2**31 - 1
 QUEUES_TOLD_TOGETHER = 500  # offsets of so many fit in a record, however large they are
 
 
-def why_unanswered(answer: RunningInfoAnswer) -> str:
+def why_unanswered(answer: answers.RunningInfoAnswer) -> str:
     """A word for how asking a client failed: ``timeout``, ``not_online`` or how the request itself ended."""
-    if answer.code == CONSUME_MSG_TIMEOUT:
+    if answer.code == answers.CONSUME_MSG_TIMEOUT:
         return "timeout"
-    if answer.code == SYSTEM_ERROR:
+    if answer.code == answers.SYSTEM_ERROR:
         return "not_online"
     return answer.failure
 
 
-def is_about_client(answer: RunningInfoAnswer) -> bool:
+def is_about_client(answer: answers.RunningInfoAnswer) -> bool:
     """Returns whether it says something of the client: what it owns, that it is not there, or that it does not answer.
 
     All other codes are the broker's own: that it refuses, or does not know the request.
     """
-    return answer.code in (SUCCESS, SYSTEM_ERROR, CONSUME_MSG_TIMEOUT)
+    return answer.code in (answers.SUCCESS, answers.SYSTEM_ERROR, answers.CONSUME_MSG_TIMEOUT)
 
 
 def flag(value: str | bool | None) -> bool | None:
@@ -59,7 +41,7 @@ def flag(value: str | bool | None) -> bool | None:
     return {"true": True, "false": False}.get(value.strip().lower())
 
 
-def message_model(value: str | None) -> MessageModel | None:
+def message_model(value: str | None) -> events.MessageModel | None:
     return "CLUSTERING" if value == "CLUSTERING" else "BROADCASTING" if value == "BROADCASTING" else None
 
 
@@ -72,19 +54,19 @@ def start_ts(value: str | int | None) -> int | None:
     return number if 0 < number <= LATEST_MILLIS else None
 
 
-def subscriptions(answer: RunningInfoAnswer) -> tuple[Subscription, ...]:
+def subscriptions(answer: answers.RunningInfoAnswer) -> tuple[events.Subscription, ...]:
     """In the order of their topics: RocketMQ's own is that of a hash set."""
     found = [_subscription(one) for one in answer.subscriptions or ()]
     return tuple(sorted((s for s in found if s.topic), key=lambda s: (s.topic, s.expression or "")))
 
 
-def _subscription(one: str | SubscriptionData) -> Subscription:
+def _subscription(one: str | answers.SubscriptionData) -> events.Subscription:
     if isinstance(one, str):
-        return Subscription(one)
-    return Subscription(one.topic, one.sub_string, SQL92 if one.expression_type == SQL92 else None)
+        return events.Subscription(one)
+    return events.Subscription(one.topic, one.sub_string, events.SQL92 if one.expression_type == events.SQL92 else None)
 
 
-def content_of(answer: RunningInfoAnswer) -> dict[str, Any]:
+def content_of(answer: answers.RunningInfoAnswer) -> dict[str, Any]:
     """The fields of an ``AssignmentReport`` that tell what the client said."""
     return {
         "start_ts": start_ts(answer.start_timestamp),
@@ -105,11 +87,11 @@ def version_of(content: Mapping[str, Any]) -> int:
     return data_version(msgspec.msgpack.encode(without_counts))
 
 
-def _without_counts(owned: Iterable[OwnedQueues]) -> list[tuple[str, str, list[tuple[int, bool]]]]:
+def _without_counts(owned: Iterable[events.OwnedQueues]) -> list[tuple[str, str, list[tuple[int, bool]]]]:
     return [(o.topic, o.broker_name, [(q.queue_id, q.dropped) for q in o.queues]) for o in owned]
 
 
-def busy_places(owned: Iterable[OwnedQueues]) -> tuple[int, ...]:
+def busy_places(owned: Iterable[events.OwnedQueues]) -> tuple[int, ...]:
     """``ConfirmedReport.busy``."""
     kept = [
         (MessageQueue(one.topic, one.broker_name, queue.queue_id), queue.cached_msg_count)
@@ -117,12 +99,12 @@ def busy_places(owned: Iterable[OwnedQueues]) -> tuple[int, ...]:
         for queue in one.queues
         if not queue.dropped
     ]
-    return tuple(place for place, (_, in_hand) in enumerate(in_order_of_places(kept, itemgetter(0))) if in_hand)
+    return tuple(place for place, (_, in_hand) in enumerate(events.in_order_of_places(kept, itemgetter(0))) if in_hand)
 
 
-def with_lags(progress: QueueProgress) -> QueueOffsets:
+def with_lags(progress: events.QueueProgress) -> events.QueueOffsets:
     newest = progress.broker_offset
-    return QueueOffsets(
+    return events.QueueOffsets(
         progress.queue_id,
         newest,
         newest - progress.consumer_offset,
@@ -131,30 +113,30 @@ def with_lags(progress: QueueProgress) -> QueueOffsets:
     )
 
 
-def owned_queues(table: tuple[ProcessQueue, ...] | None) -> tuple[OwnedQueues, ...]:
+def owned_queues(table: tuple[answers.ProcessQueue, ...] | None) -> tuple[events.OwnedQueues, ...]:
     """A table of process queues by topic and broker, each in the order of the queue ids."""
-    found: dict[tuple[str, str], list[OwnedQueue]] = {}
+    found: dict[tuple[str, str], list[events.OwnedQueue]] = {}
     for queue in table or ():
         found.setdefault((queue.topic, queue.broker_name), []).append(_owned_queue(queue))
     return tuple(
-        OwnedQueues(topic, broker_name, tuple(sorted(queues, key=lambda q: q.queue_id)))
+        events.OwnedQueues(topic, broker_name, tuple(sorted(queues, key=lambda q: q.queue_id)))
         for (topic, broker_name), queues in sorted(found.items())
     )
 
 
-def _owned_queue(queue: ProcessQueue) -> OwnedQueue:
+def _owned_queue(queue: answers.ProcessQueue) -> events.OwnedQueue:
     """An orderly client counts the messages that it works on apart (``ProcessQueue.consumingMsgOrderlyTreeMap``)."""
     in_hand = max(0, queue.cached_msg_count or 0) + max(0, queue.transaction_msg_count or 0)
-    return OwnedQueue(
+    return events.OwnedQueue(
         queue_id=queue.queue_id,
         cached_msg_count=min(in_hand, LARGEST_COUNT),
         dropped=queue.droped,
     )
 
 
-def progress(answer: ConsumeStatsAnswer) -> list[tuple[str, str, tuple[QueueProgress, ...]]]:
+def progress(answer: answers.ConsumeStatsAnswer) -> list[tuple[str, str, tuple[events.QueueProgress, ...]]]:
     """(topic, broker name, offsets) of an answer, which can hold several topics; of many queues in several."""
-    found: dict[tuple[str, str], list[QueueProgress]] = {}
+    found: dict[tuple[str, str], list[events.QueueProgress]] = {}
     for row in answer.table or ():
         if row.queue_id < 0:
             continue
@@ -167,10 +149,10 @@ def progress(answer: ConsumeStatsAnswer) -> list[tuple[str, str, tuple[QueueProg
     ]
 
 
-def _queue_progress(row: OffsetRow, now: int) -> QueueProgress:
+def _queue_progress(row: answers.OffsetRow, now: int) -> events.QueueProgress:
     newest, consumed = _offset(row.broker_offset), _offset(row.consumer_offset)
     consumed_ts = min(max(0, row.last_timestamp or 0), now) if newest > consumed else 0  # by the broker's clock
-    return QueueProgress(row.queue_id, newest, consumed, _offset(row.pull_offset), consumed_ts)
+    return events.QueueProgress(row.queue_id, newest, consumed, _offset(row.pull_offset), consumed_ts)
 
 
 def _offset(value: int | None) -> int:

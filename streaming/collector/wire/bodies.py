@@ -7,21 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from streaming.collector.wire.answers import (
-    SUCCESS,
-    ChannelHeartbeat,
-    ConnectionsAnswer,
-    ConsumerConnection,
-    ConsumerListAnswer,
-    ConsumeStatsAnswer,
-    HeartbeatsAnswer,
-    OffsetRow,
-    ProcessQueue,
-    RouteAnswer,
-    RunningInfoAnswer,
-    SubscriptionData,
-    TopicRouteData,
-)
+from streaming.collector.wire import answers
 from streaming.collector.wire.client import Reply
 from streaming.collector.wire.fastjson import FastJsonError, loads
 
@@ -85,43 +71,47 @@ class _Modes(Struct, rename="camel"):
     message_request_mode_map: dict[str, dict[str, _Mode]] = field(default_factory=dict)
 
 
-def consumer_list(reply: Reply, asked: Asked) -> ConsumerListAnswer:
+def consumer_list(reply: Reply, asked: Asked) -> answers.ConsumerListAnswer:
     ids, error = _read(reply, lambda body: _typed(body, _ConsumerIds).consumer_id_list)
-    return ConsumerListAnswer(**asked.common(reply, error), ids=ids)
+    return answers.ConsumerListAnswer(**asked.common(reply, error), ids=ids)
 
 
-def connections(reply: Reply, asked: Asked) -> ConnectionsAnswer:
-    body, error = _read(reply, lambda body: _typed(body, ConsumerConnection))
-    return ConnectionsAnswer(**asked.common(reply, error), body=body)
+def connections(reply: Reply, asked: Asked) -> answers.ConnectionsAnswer:
+    body, error = _read(reply, lambda body: _typed(body, answers.ConsumerConnection))
+    return answers.ConnectionsAnswer(**asked.common(reply, error), body=body)
 
 
-def topic_route(reply: Reply, cluster: str, topic: str, name_server: str | None = None) -> RouteAnswer:
-    body, error = _read(reply, lambda body: _typed(body, TopicRouteData))
-    return RouteAnswer(cluster=cluster, topic=topic, body=body, name_server=name_server, **_outcome(reply, error))
+def topic_route(reply: Reply, cluster: str, topic: str, name_server: str | None = None) -> answers.RouteAnswer:
+    body, error = _read(reply, lambda body: _typed(body, answers.TopicRouteData))
+    return answers.RouteAnswer(
+        cluster=cluster, topic=topic, body=body, name_server=name_server, **_outcome(reply, error)
+    )
 
 
-def running_info(reply: Reply, asked: Asked, client_id: str) -> RunningInfoAnswer:
+def running_info(reply: Reply, asked: Asked, client_id: str) -> answers.RunningInfoAnswer:
     fields, error = _read(reply, _running_info)
-    return RunningInfoAnswer(**asked.common(reply, error), client_id=client_id, **(fields or {}))
+    return answers.RunningInfoAnswer(**asked.common(reply, error), client_id=client_id, **(fields or {}))
 
 
-def consume_stats(reply: Reply, asked: Asked, topic: str | None = None) -> ConsumeStatsAnswer:
-    table, error = _read(reply, lambda body: _queues(_table(_loaded(body)).get("offsetTable"), OffsetRow))
-    return ConsumeStatsAnswer(**asked.common(reply, error), topic=topic, table=table)
+def consume_stats(reply: Reply, asked: Asked, topic: str | None = None) -> answers.ConsumeStatsAnswer:
+    table, error = _read(reply, lambda body: _queues(_table(_loaded(body)).get("offsetTable"), answers.OffsetRow))
+    return answers.ConsumeStatsAnswer(**asked.common(reply, error), topic=topic, table=table)
 
 
 def offset(reply: Reply) -> int | None:
     """Reads the offset from ``extFields`` of an answer to 14 or 30; None: there is no such offset, or no answer."""
-    if reply.frame is None or reply.frame.code != SUCCESS or not isinstance(reply.frame.ext_fields, dict):
+    if reply.frame is None or reply.frame.code != answers.SUCCESS or not isinstance(reply.frame.ext_fields, dict):
         return None
     text = str(reply.frame.ext_fields.get("offset", ""))
     return int(text) if text.isdecimal() and len(text) <= DIGITS_OF_A_LONG else None
 
 
-def offsets_one_by_one(first: Reply, asked: Asked, rows: Iterable[OffsetRow], took_ms: float) -> ConsumeStatsAnswer:
+def offsets_one_by_one(
+    first: Reply, asked: Asked, rows: Iterable[answers.OffsetRow], took_ms: float
+) -> answers.ConsumeStatsAnswer:
     """Makes one answer, as to 208, of queues asked one by one. ``first`` was asked first, the last came later."""
-    answer = ConsumeStatsAnswer(**asked.common(first, None), table=tuple(rows))
-    return msgspec.structs.replace(answer, dur_ms=took_ms, code=SUCCESS, refusal=None)
+    answer = answers.ConsumeStatsAnswer(**asked.common(first, None), table=tuple(rows))
+    return msgspec.structs.replace(answer, dur_ms=took_ms, code=answers.SUCCESS, refusal=None)
 
 
 def broker_addresses(reply: Reply) -> tuple[dict[str, str] | None, str | None]:
@@ -150,20 +140,20 @@ def popping_groups(reply: Reply) -> frozenset[tuple[str, str]] | None:
     )
 
 
-def last_heartbeats(reply: Reply) -> dict[str, tuple[ChannelHeartbeat, ...]]:
+def last_heartbeats(reply: Reply) -> dict[str, tuple[answers.ChannelHeartbeat, ...]]:
     """The connections of each client of a broker, by its id, each with its last heartbeat. Empty: it does not say."""
     producers, _ = _read(reply, lambda body: _typed(body, _Producers).data.get(INNER_PRODUCER, ()))
-    found: dict[str, tuple[ChannelHeartbeat, ...]] = {}
+    found: dict[str, tuple[answers.ChannelHeartbeat, ...]] = {}
     for one in producers or ():
         address = one.remote_address.rpartition("/")[2]  # InetSocketAddress.toString: host name/ip:port
-        heartbeat = ChannelHeartbeat(one.client_id, address, one.last_update_timestamp)
+        heartbeat = answers.ChannelHeartbeat(one.client_id, address, one.last_update_timestamp)
         found[one.client_id] = (*found.get(one.client_id, ()), heartbeat)
     return found
 
 
-def heartbeats(reply: Reply, asked: Asked, channels: Iterable[ChannelHeartbeat]) -> HeartbeatsAnswer:
+def heartbeats(reply: Reply, asked: Asked, channels: Iterable[answers.ChannelHeartbeat]) -> answers.HeartbeatsAnswer:
     """Takes the part about some clients out of an answer about all clients of a broker."""
-    return HeartbeatsAnswer(**asked.common(reply, None), channels=tuple(channels))
+    return answers.HeartbeatsAnswer(**asked.common(reply, None), channels=tuple(channels))
 
 
 def _outcome(reply: Reply, error: str | None) -> dict[str, Any]:
@@ -175,7 +165,7 @@ def _read(reply: Reply, read: Callable[[bytes], T]) -> tuple[T | None, str | Non
     """Reads a successful answer's body; else returns None, and why where it is not the code that says so."""
     if reply.frame is None:
         return None, reply.error
-    if reply.frame.code != SUCCESS:
+    if reply.frame.code != answers.SUCCESS:
         return None, None
     try:
         return read(reply.frame.body), None
@@ -219,9 +209,9 @@ def _running_info(body: bytes) -> dict[str, Any]:
     info = _table(_loaded(body.replace(NO_QUEUES, NO_QUEUES_MENDED, 1) if body.startswith(NO_QUEUES) else body))
     properties = _table(info.get("properties"))
     return {
-        "mq_table": _queues(_spelt_as_in_java(info.get("mqTable")), ProcessQueue),
-        "mq_pop_table": _queues(info.get("mqPopTable"), ProcessQueue),
-        "subscriptions": msgspec.convert(info.get("subscriptionSet") or (), tuple[SubscriptionData, ...]),
+        "mq_table": _queues(_spelt_as_in_java(info.get("mqTable")), answers.ProcessQueue),
+        "mq_pop_table": _queues(info.get("mqPopTable"), answers.ProcessQueue),
+        "subscriptions": msgspec.convert(info.get("subscriptionSet") or (), tuple[answers.SubscriptionData, ...]),
         "start_timestamp": _text(properties.get("PROP_CONSUMER_START_TIMESTAMP")),
         "strategy": _text(properties.get("allocateMessageQueueStrategy")),
         "orderly": _text(properties.get("PROP_CONSUMEORDERLY")),
