@@ -92,8 +92,17 @@ def collect(config: Config, recording: Path | None = None) -> None:
         clusters = [
             watched(config, name, policy_of(config, name), emit, record) for name in from_config.name_servers(config)
         ]
-        with Signals() as signals, _exposed(config, clusters, output):
-            asyncio.run(_watch_all(config, clusters, output, signals))
+        collector = CollectorExposed([one.counts for one in clusters], config.metrics.series_limit, output, now_ms)
+        over = Event()
+        with Signals() as signals:
+            start_serving(config.metrics.address(), Exposed("collect", [collector.series], collector.troubles), over)
+            if output is not None:
+                sources = {one.cluster: one.probe.translation.source for one in clusters}
+                OtherCollectorCheck(config.source, from_config.client_options(config), sources, over).start()
+            try:
+                asyncio.run(_watch_all(clusters, output, signals))
+            finally:
+                over.set()
 
 
 class Footprint(NamedTuple):
@@ -139,30 +148,10 @@ def _outputs(config: Config, recording: Path | None) -> Iterator[tuple[Emit, Rec
         yield output.emit, record, output
 
 
-@contextlib.contextmanager
-def _exposed(config: Config, clusters: list[Watched], output: KafkaOutput | None) -> Iterator[None]:
-    """Serves the metrics, where the configuration says so, until the end of the block."""
-    collector = CollectorExposed([one.counts for one in clusters], config.metrics.series_limit, output, now_ms)
-    over = Event()
-    start_serving(config.metrics.address(), Exposed("collect", [collector.series], collector.troubles), over)
-    try:
-        yield
-    finally:
-        over.set()
-
-
-async def _watch_all(config: Config, clusters: list[Watched], output: KafkaOutput | None, signals: Signals) -> None:
+async def _watch_all(clusters: list[Watched], output: KafkaOutput | None, signals: Signals) -> None:
     stop = asyncio.Event()
     signals.notify(stop.set)
-    over = Event()
-    if output is not None:
-        sources = {one.cluster: one.probe.translation.source for one in clusters}
-        servers, topic = config.source.bootstrap_servers, config.source.topic
-        OtherCollectorCheck(servers, from_config.client_options(config), topic, sources, over).start()
-    try:
-        await asyncio.gather(*(_watch(one, stop, output) for one in clusters))
-    finally:
-        over.set()
+    await asyncio.gather(*(_watch(one, stop, output) for one in clusters))
 
 
 async def _watch(one: Watched, stop: asyncio.Event, output: KafkaOutput | None) -> None:

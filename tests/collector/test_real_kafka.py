@@ -15,6 +15,7 @@ from schemas.events import AnyEvent, Round
 from schemas.records import group_key
 from streaming.collector.output.kafka import KafkaOutput, make_producer
 from streaming.collector.output.other_collectors import OtherCollectorCheck, other_collectors
+from streaming.config.sections import Source
 from streaming.loopback import LoopbackKafka
 from tests.core.fleet import Fleet
 from tests.records import accepted
@@ -90,7 +91,7 @@ def test_another_collector_of_the_cluster_is_seen(broker: LoopbackKafka) -> None
     for group, source in (("orders", "one"), ("payments", "two")):
         output.emit(rounds_of(group, source))
     output.close(20)
-    lookout = OtherCollectorCheck(broker.bootstrap_servers, {}, TOPIC, {}, Event())
+    lookout = OtherCollectorCheck(Source(bootstrap_servers=broker.bootstrap_servers, topic=TOPIC), {}, {}, Event())
     newest = [value for turn in range(2) for value in lookout.newest_values(turn)]
 
     told = [event for value in newest for event in accepted(None, value)]

@@ -1,5 +1,8 @@
 """Records that wait for Kafka, within a bound of memory. Beyond it the oldest are dropped.
 
+The events of one round of a group are one record, as far as they fit: Kafka, Spark and Arrow handle each record by
+itself, so a few large records cost less than many small ones.
+
 The bound is ``memory_mb`` of the table ``[collector]`` of ``config/sections``.
 
 The numbers of the events (``seq``) show that some were dropped. The collector tells everything again as soon as Kafka
@@ -26,33 +29,13 @@ class KafkaRecord(NamedTuple):
     events: int
 
 
-class RecordBuilder:
-    """Collects the events of each group until the marker of their round."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[bytes, list[bytes]] = {}
-
-    def add(self, event: AnyEvent) -> list[KafkaRecord]:
-        """The records that are complete with this event."""
-        key = group_key(event.cluster, event.group).encode()
-        self._waiting.setdefault(key, []).append(encode_event(event))
-        return self._close(key) if isinstance(event, Round) and event.part == event.parts - 1 else []
-
-    def close(self) -> list[KafkaRecord]:
-        """Returns the records that still wait for the end of a round."""
-        return [record for key in list(self._waiting) for record in self._close(key)]
-
-    def _close(self, key: bytes) -> list[KafkaRecord]:
-        return [KafkaRecord(key, *joined) for joined in record_values(self._waiting.pop(key))]
-
-
 class Backlog:
     """In the order in which it came. Safe to use from two threads; ``put`` never waits. ``given_up`` counts events."""
 
     def __init__(self, limit_bytes: int) -> None:
         self.given_up = 0
         self._limit_bytes = limit_bytes
-        self._builder = RecordBuilder()
+        self._unfinished: dict[bytes, list[bytes]] = {}  # by group: events whose round's marker has not come
         self._records: deque[KafkaRecord] = deque()
         self._bytes = 0
         self._changed = Condition()
@@ -64,13 +47,17 @@ class Backlog:
     def put(self, events: Iterable[AnyEvent]) -> None:
         with self._changed:
             for event in events:
-                self._append(self._builder.add(event))
+                key = group_key(event.cluster, event.group).encode()
+                self._unfinished.setdefault(key, []).append(encode_event(event))
+                if isinstance(event, Round) and event.part == event.parts - 1:
+                    self._append(key)
             self._changed.notify_all()
 
     def close(self) -> None:
         """No round will be completed any more: what has come of them is put in."""
         with self._changed:
-            self._append(self._builder.close())
+            for key in list(self._unfinished):
+                self._append(key)
             self._changed.notify_all()
 
     def take(self, most: int, wait_s: float) -> list[KafkaRecord]:
@@ -82,8 +69,9 @@ class Backlog:
             self._bytes -= sum(map(_size, taken))
             return taken
 
-    def _append(self, records: Iterable[KafkaRecord]) -> None:
-        for record in records:
+    def _append(self, key: bytes) -> None:
+        for joined in record_values(self._unfinished.pop(key)):
+            record = KafkaRecord(key, *joined)
             self._records.append(record)
             self._bytes += _size(record)
         if self._bytes > self._limit_bytes:

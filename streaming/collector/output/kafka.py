@@ -104,13 +104,13 @@ class KafkaOutput:
         producer.close(timeout=5)
 
     def _connected(self) -> KafkaProducer | None:
-        while not self._stopping.is_set():
+        while True:
             try:
                 return self._connect()
             except (KafkaError, OSError) as error:
                 self._note_absence(True, str(error) or type(error).__name__)
-                self._stopping.wait(RETRY_AFTER_S)
-        return None
+                if self._stopping.wait(RETRY_AFTER_S):
+                    return None
 
     def _send(self, producer: KafkaProducer, record: KafkaRecord) -> None:
         """Until kafka-python takes it: it refuses while it cannot learn of the topic's partitions."""

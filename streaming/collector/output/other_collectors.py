@@ -15,6 +15,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 from msgspec import Struct
 
+from streaming.config.sections import Source
 from streaming.config.values import server_list
 from streaming.wall_clock import now_ms
 
@@ -51,10 +52,8 @@ def other_collectors(values: Iterable[bytes], sources: Mapping[str, str]) -> dic
 class OtherCollectorCheck:
     """Looks once a minute, in a thread of its own. If it cannot look, it says so once and goes on."""
 
-    def __init__(
-        self, bootstrap_servers: str, options: Mapping[str, Any], topic: str, sources: Mapping[str, str], stop: Event
-    ) -> None:
-        self._servers, self._topic, self._sources, self._stop = bootstrap_servers, topic, sources, stop
+    def __init__(self, source: Source, options: Mapping[str, Any], sources: Mapping[str, str], stop: Event) -> None:
+        self._servers, self._topic, self._sources, self._stop = source.bootstrap_servers, source.topic, sources, stop
         self._options = {name: value for name, value in options.items() if name != "compression_type"}
         self._said: dict[tuple[str, str], float] = {}
         self._has_failed = False

@@ -205,10 +205,10 @@ NO_NAME_SERVER = "this is no name server, but perhaps a broker or proxy; name se
 
 
 class NameServers:
+    """Asks several name servers: first the one that answered last, then the others."""
+
     def __init__(self, client: RemotingClient, addresses: Sequence[str], timeout_s: float) -> None:
-        self.addresses = tuple(addresses)
-        self._client = client
-        self._timeout_s = timeout_s
+        self.addresses, self._client, self._timeout_s = tuple(addresses), client, timeout_s
         self._preferred = 0
 
     async def ask(self, request: Request) -> tuple[str | None, Reply]:
