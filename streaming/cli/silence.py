@@ -65,11 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
             raise SetupError(f"--end {arguments.end}: no such silence lasts in {_named(state, arguments)}; see --list")
         print(f"ended: {_line(ended)}")
     elif arguments.preview:
-        _refuse_without(_patterns_lacking(arguments))
+        _require(arguments)
         print(plain(_what_it_silences(_silence(arguments, now), state)))
         return 0
     else:
-        _require(arguments)
+        _require(arguments, "by", "why", "for")
         if reader is None and not arguments.ahead:
             raise SetupError(
                 f"nobody would read it: no notifier delivers from {_named(state, arguments)}. Name the configuration "
@@ -137,19 +137,11 @@ def _say(text: str) -> None:
     print(plain(text), file=sys.stderr)
 
 
-def _require(arguments: argparse.Namespace) -> None:
-    lacking = [f"--{name}" for name in ("by", "why") if not getattr(arguments, name)]
-    lacking += [] if arguments.minutes else ["--for"]
-    _refuse_without(lacking + _patterns_lacking(arguments))
-
-
-def _patterns_lacking(arguments: argparse.Namespace) -> list[str]:
+def _require(arguments: argparse.Namespace, *options: str) -> None:
+    """Raise SetupError if one of these options is missing, or every option that says which alerts are meant."""
+    lacking = [f"--{option}" for option in options if not getattr(arguments, "minutes" if option == "for" else option)]
     if not any((arguments.cluster, arguments.group, arguments.kind, arguments.cause)):
-        return ["one of --group, --cluster, --kind and --cause (--group '*' is everything)"]
-    return []
-
-
-def _refuse_without(lacking: list[str]) -> None:
+        lacking.append("one of --group, --cluster, --kind and --cause (--group '*' is everything)")
     if lacking:
         raise SetupError(f"a silence also needs {', '.join(lacking)}")
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from schemas.facts import Kind, Severity
 from schemas.identity import is_retry_topic
-from streaming.core.alerts.candidates import candidates_of_queues
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.observation import observe
 from streaming.core.finding_kinds import BY_OFFSETS
@@ -110,10 +111,7 @@ def _of_group(evidence: GroupEvidence, held: list[GroupFinding]) -> Iterator[Fin
 
 def _of_topic(findings: TopicFindings) -> Iterator[Finding]:
     """One finding for each kind, with all its queues. Retry queues without waiting messages have the severity INFO."""
-    group = findings.evidence.group
-    candidates = candidates_of_queues(group, [findings], recorded_since(group, [findings]))
-    for kind, indices in undecided.found_by_kind(findings).items():
-        candidate = candidates.get((findings.evidence.topic.name, kind.value))
+    for kind, indices, candidate in undecided.found_by_kind(findings):
         if candidate is not None and not candidate.has_held_long_enough:
             continue
         why, verdict = findings.why.get(kind), findings.verdicts[indices[0]]
@@ -197,13 +195,6 @@ def absent(cluster: str, name: str, ts: int, why: str, is_certain: bool) -> Insp
 
 
 def _unknown(observed: ObservedGroup, why: str) -> InspectedGroup:
-    return InspectedGroup(
-        cluster=observed.group.state.cluster,
-        group=observed.name,
-        ts=observed.group.state.now,
-        looked_s=_looked_s(observed),
-        status="unknown",
-        reason=why,
-        undecided=(undecided.of_group(why),),
-        brokers=tuple(_brokers(observed)),
-    )
+    state = observed.group.state
+    known = {"looked_s": _looked_s(observed), "brokers": tuple(_brokers(observed))}
+    return replace(absent(state.cluster, observed.name, state.now, why, False), **known)

@@ -1,6 +1,5 @@
 """Notes on a group: facts that are worth knowing but are no findings."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 from schemas.facts import Kind
@@ -11,7 +10,7 @@ from streaming.core.findings.queue_findings import TopicFindings
 from streaming.inspect.members import total
 from streaming.inspect.snapshot import InspectedMember, InspectedQueue
 from streaming.notices.evidence_english import reason_in_english
-from streaming.wording.lists import first_of
+from streaming.wording.lists import first_of, grouped
 from streaming.wording.numbers import counted, ranges
 from streaming.wording.times import moment
 
@@ -54,11 +53,9 @@ def _excluded(why: ReasonKind) -> str:
 def _mixed_strategies(evidence: GroupEvidence, members: list[InspectedMember]) -> Iterator[str]:
     if len(evidence.named_classes) < 2:
         return
-    users: defaultdict[str, list[str]] = defaultdict(list)
-    for member in members:
-        if member.answered and member.strategy:
-            users[member.strategy].append(member.client_id)
-    parts = [f"{name}: {first_of(ids)}" for name, ids in sorted(users.items())]
+    named = [member for member in members if member.answered and member.strategy]
+    users = grouped(named, lambda member: member.strategy or "")
+    parts = [f"{name}: {first_of([member.client_id for member in those])}" for name, those in sorted(users.items())]
     yield f"members share queues out by different strategies, which is never right: {'; '.join(parts)}"
 
 
@@ -89,16 +86,16 @@ def _uneven_load(rows: list[InspectedQueue], members: list[InspectedMember]) -> 
 
 
 def _one_way_queues(rows: list[InspectedQueue]) -> Iterator[str]:
-    for what, chosen in (
-        ("can be read, not written: nothing new arrives", [r for r in rows if r.readable and not r.writable]),
-        (
-            "can be written, not read: new messages cannot be consumed",
-            [r for r in rows if r.writable and not r.readable],
-        ),
+    for readable, what in (
+        (True, "can be read, not written: nothing new arrives"),
+        (False, "can be written, not read: new messages cannot be consumed"),
     ):
-        for topic in dict.fromkeys(row.topic for row in chosen if not is_retry_topic(row.topic)):
-            names = ranges(row.name for row in chosen if row.topic == topic)
-            yield f"{topic}: {names} {what}"
+        one_way = [
+            r for r in rows if r.readable is readable and r.writable is not readable and not is_retry_topic(r.topic)
+        ]
+        for topic, those in grouped(one_way, lambda row: row.topic).items():
+            if not is_retry_topic(topic):
+                yield f"{topic}: {ranges(row.name for row in those)} {what}"
 
 
 def _young_members(evidence: GroupEvidence, members: list[InspectedMember]) -> Iterator[str]:

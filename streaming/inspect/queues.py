@@ -13,7 +13,7 @@ from streaming.core.state.group_state import HostedQueues
 from streaming.core.state.offsets import unconsumed_ms
 from streaming.core.state.queue_state import Queue as QueueInState
 from streaming.inspect.observed_groups import Flow, OffsetHistory
-from streaming.inspect.snapshot import InspectedQueue
+from streaming.inspect.snapshot import InspectedQueue, Undecided
 from streaming.notices.evidence_english import reason_in_short
 from streaming.snapshots.values import QueueName
 from streaming.wording.times import moment
@@ -74,6 +74,25 @@ def _reason(verdict: Verdict) -> str | None:
 def names_of(findings: TopicFindings, indices: list[int]) -> tuple[QueueName, ...]:
     names = sorted(map(findings.evidence.group.message_queue, indices))
     return tuple((name.broker_name, name.queue_id) for name in names)
+
+
+def undecided_of(
+    findings: TopicFindings,
+    kind: Kind,
+    indices: list[int],
+    evidence: str,
+    cause: str | None = None,
+    judged_in_s: int | None = None,
+) -> Undecided:
+    """A question about queues of a topic."""
+    return Undecided(
+        kind=kind.value,
+        topic=findings.evidence.topic.name,
+        queues=names_of(findings, indices),
+        cause=cause,
+        evidence=evidence,
+        judged_in_s=judged_in_s,
+    )
 
 
 def stands_ms(queue: QueueInState) -> int:

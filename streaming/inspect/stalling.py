@@ -9,7 +9,7 @@ from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.settings import Timing
 from streaming.core.state.queue_state import Queue as QueueInState
 from streaming.inspect.observed_groups import Flow, ObservedGroup, OffsetHistory
-from streaming.inspect.queues import STANDS_FROM_MS, flow_of, names_of, stands_ms
+from streaming.inspect.queues import STANDS_FROM_MS, flow_of, stands_ms, undecided_of
 from streaming.inspect.snapshot import Undecided
 
 NO_OFFSETS = "its brokers have not given the offsets"
@@ -61,14 +61,12 @@ def _undecided(findings: TopicFindings, stall: _Stall, indices: list[int]) -> Un
     extra_ms = topic.group.timing.grace_orderly_extra_ms if topic.of_group.orderly else 0
     judged_after_ms = stall.judged_after_ms(topic.group.timing) + extra_ms
     longest_ms = max(map(stall.lasts_ms, queues))
-    return Undecided(
-        kind=stall.kind.value,
-        topic=topic.topic.name,
-        queues=names_of(findings, indices),
-        evidence=f"{sum(map(stall.lag, queues))} messages wait, none seen to be {stall.not_seen} for "
-        f"{longest_ms // 1000} s; {stall.kind.value}: judged after {judged_after_ms // 1000} s",
-        judged_in_s=max(1, -(-(judged_after_ms - longest_ms) // 1000)),
+    evidence = (
+        f"{sum(map(stall.lag, queues))} messages wait, none seen to be {stall.not_seen} for "
+        f"{longest_ms // 1000} s; {stall.kind.value}: judged after {judged_after_ms // 1000} s"
     )
+    judged_in_s = max(1, -(-(judged_after_ms - longest_ms) // 1000))
+    return undecided_of(findings, stall.kind, indices, evidence, judged_in_s=judged_in_s)
 
 
 def falls_behind(findings: TopicFindings, offsets: OffsetHistory) -> Iterator[Undecided]:
@@ -81,13 +79,11 @@ def falls_behind(findings: TopicFindings, offsets: OffsetHistory) -> Iterator[Un
     if behind:
         arrive, leave = (round(sum(one[n] or 0 for one in behind.values()), 1) for n in (0, 1))
         waiting = sum(one.lag or 0 for one in behind.values())
-        yield Undecided(
-            kind=Kind.SLOW_CONSUMER.value,
-            topic=findings.evidence.topic.name,
-            queues=names_of(findings, list(behind)),
-            evidence=f"{waiting} messages wait; {arrive}/s arrive and {leave}/s are consumed: "
-            "a short look cannot tell a burst from listeners that are too slow",
+        evidence = (
+            f"{waiting} messages wait; {arrive}/s arrive and {leave}/s are consumed: "
+            "a short look cannot tell a burst from listeners that are too slow"
         )
+        yield undecided_of(findings, Kind.SLOW_CONSUMER, list(behind), evidence)
 
 
 def _is_behind(flow: Flow) -> bool:
@@ -103,9 +99,7 @@ def without_offsets(observed: ObservedGroup, found: list[TopicFindings]) -> Iter
         topic = findings.evidence
         indices = [index for index in _owned(findings) if flow_of(topic, index, observed.offsets).lag is None]
         if indices and not is_retry_topic(topic.topic.name):
-            yield Undecided(
-                kind=Kind.STALLED.value, topic=topic.topic.name, queues=names_of(findings, indices), evidence=NO_OFFSETS
-            )
+            yield undecided_of(findings, Kind.STALLED, indices, NO_OFFSETS)
 
 
 def _owned(findings: TopicFindings) -> list[int]:

@@ -1,11 +1,11 @@
 """Questions that cannot be decided yet: the possible finding, and when it can be judged."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from schemas.facts import Cause, Kind
 from schemas.identity import is_retry_topic
-from streaming.core.alerts.candidates import candidates_of_queues
+from streaming.core.alerts.candidates import AlertCandidate, candidates_of_queues
 from streaming.core.causes.explanation import Found
 from streaming.core.causes.table import EXPLAINED, explain
 from streaming.core.evidence.group_evidence import GroupEvidence
@@ -14,10 +14,11 @@ from streaming.core.findings.queue_facts import recorded_since
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import GroupFinding, Verdict
 from streaming.inspect.observed_groups import ObservedGroup
-from streaming.inspect.queues import may_be, names_of
+from streaming.inspect.queues import may_be, undecided_of
 from streaming.inspect.snapshot import Undecided
 from streaming.inspect.stalling import may_stall
 from streaming.notices.evidence_english import in_english, reason_in_english
+from streaming.wording.lists import grouped, joined
 from streaming.wording.numbers import age, counted
 from streaming.wording.times import moment
 
@@ -34,13 +35,13 @@ MOST_SILENT = 3
 NO_TOPIC = "no topic is known that its members subscribe to"
 
 
-def found_by_kind(findings: TopicFindings) -> dict[Kind, list[int]]:
-    """Indices of queues with a finding of the core."""
-    found: defaultdict[Kind, list[int]] = defaultdict(list)
-    for index, verdict in findings.verdicts.items():
-        if verdict.kind in WRONG:
-            found[verdict.kind].append(index)
-    return found
+def found_by_kind(findings: TopicFindings) -> Iterator[tuple[Kind, list[int], AlertCandidate | None]]:
+    """Each finding of the core, the indices of its queues, and the alert that the evidence supports."""
+    group = findings.evidence.group
+    candidates = candidates_of_queues(group, [findings], recorded_since(group, [findings]))
+    wrong = [(verdict.kind, index) for index, verdict in findings.verdicts.items() if verdict.kind in WRONG]
+    for kind, those in grouped(wrong, lambda one: one[0]).items():
+        yield kind, [index for _, index in those], candidates.get((findings.evidence.topic.name, kind.value))
 
 
 def of_empty(observed: ObservedGroup, evidence: GroupEvidence) -> Iterator[Undecided]:
@@ -105,10 +106,7 @@ def _said_once(findings: TopicFindings) -> Iterator[Undecided]:
     """Questions after one report. Clients are asked at different times: a queue that moves looks lost or owned
     twice.
     """
-    group = findings.evidence.group
-    candidates = candidates_of_queues(group, [findings], recorded_since(group, [findings]))
-    for kind, indices in found_by_kind(findings).items():
-        candidate = candidates.get((findings.evidence.topic.name, kind.value))
+    for kind, indices, candidate in found_by_kind(findings):
         if candidate is not None and not candidate.has_held_long_enough:
             yield _unclear(findings, kind, indices, SAID_ONCE)
 
@@ -123,14 +121,9 @@ def _unclear(findings: TopicFindings, kind: Kind, indices: list[int], why: str) 
     topic = findings.evidence
     cause, words = _cause(findings, kind, indices)
     wait_ms = topic.grace.ready_ts - topic.now
-    return Undecided(
-        kind=kind.value,
-        topic=topic.topic.name,
-        queues=names_of(findings, indices),
-        cause=cause,
-        evidence="; ".join(part for part in (SHOWN.get(kind), why, words) if part),
-        judged_in_s=-(-wait_ms // 1000) if wait_ms > 0 and not why else None,
-    )
+    evidence = joined(SHOWN.get(kind), why, words, by="; ")
+    judged_in_s = -(-wait_ms // 1000) if wait_ms > 0 and not why else None
+    return undecided_of(findings, kind, indices, evidence, cause, judged_in_s)
 
 
 def _cause(findings: TopicFindings, kind: Kind, indices: list[int]) -> tuple[str | None, str]:
@@ -167,13 +160,8 @@ def of_unknown_brokers(observed: ObservedGroup, findings: list[TopicFindings]) -
     for one in findings:
         state = one.evidence.group.state
         hosting |= {state.brokers[index].name for index in one.evidence.hosts}
-    owned: defaultdict[str, int] = defaultdict(int)
-    for one in findings:
-        group = one.evidence.group
-        for index in one.verdicts:
-            name = group.message_queue(index).broker_name
-            if name not in hosting:
-                owned[name] += 1
+    queues = [one.evidence.group.message_queue(index) for one in findings for index in one.verdicts]
+    owned = Counter(queue.broker_name for queue in queues if queue.broker_name not in hosting)
     for name, number in sorted(owned.items()):
         yield of_group(
             f"nothing was asked of {name}: no route has it, but members own {counted(number, 'queue')} there; it may "

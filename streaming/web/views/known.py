@@ -9,6 +9,7 @@ from schemas.facts import AlertFact, Fact, GroupFact, HealthFact, RebalanceFact
 from streaming.explain.snapshot import LONG_QUIET_MS, MonitorStatus, monitor_status
 from streaming.newest_facts import ClusterHealth, GroupName, KnownGroup, alert_after, group_after, health_after
 from streaming.notices.notice import OpenAlert
+from streaming.wording.lists import grouped
 
 KEEP_RESOLVED_MS = 86_400_000
 LATE_AFTER_MS = 60_000  # for display only; pages are sent by late_seconds of the table [monitor]
@@ -28,10 +29,7 @@ class Known(Struct):
 
     def take(self, facts: Iterable[Fact]) -> set[GroupName]:
         """Take facts, and return the groups that changed. Of two facts the one with the larger ``seq`` counts."""
-        changed: set[GroupName] = set()
-        for fact in facts:
-            if self._take(fact):
-                changed.add((fact.cluster, fact.group))
+        changed = {(fact.cluster, fact.group) for fact in facts if self._take(fact)}
         self.version += bool(changed)
         return changed
 
@@ -53,9 +51,7 @@ class Known(Struct):
 
     def newest_ts(self) -> int:
         """The newest time of all facts; 0 if there is none."""
-        groups = max((one.ts for one in self.groups.values()), default=0)
-        health = max((one.ts for one in self.health.values()), default=0)
-        return max(groups, health, max((one.ts for one in self.alerts.values()), default=0))
+        return max((one.ts for those in (self.groups, self.health, self.alerts) for one in those.values()), default=0)
 
     def copy(self) -> "Known":
         """A copy, which facts taken later do not change."""
@@ -96,11 +92,7 @@ def _put(known: dict[Key, Value], key: Key, value: Value) -> bool:
 
 def of_groups(known: Known) -> dict[GroupName, list[OpenAlert]]:
     """The open alerts of each group that has any."""
-    found: dict[GroupName, list[OpenAlert]] = {}
-    for alert in known.alerts.values():
-        if alert.is_open:
-            found.setdefault((alert.cluster, alert.group), []).append(alert)
-    return found
+    return grouped(known.all_open_alerts(), lambda alert: (alert.cluster, alert.group))
 
 
 class Freshness(NamedTuple):

@@ -172,15 +172,8 @@ def _members(facts: Iterable[Fact], scale: _Scale) -> Iterator[Bar]:
         joined = {move.client for move in run if move.joined}
         left = {move.client for move in run if not move.joined}
         if min(len(joined), len(left)) >= DEPLOY_CLIENTS:
-            yield scale.bar(
-                run[0].ts,
-                run[-1].ts,
-                "deploy",
-                "lane_deploy",
-                joined=len(joined),
-                left=len(left),
-                ms=run[-1].ts - run[0].ts,
-            )
+            sizes = {"joined": len(joined), "left": len(left), "ms": run[-1].ts - run[0].ts}
+            yield scale.bar(run[0].ts, run[-1].ts, "deploy", "lane_deploy", **sizes)
         for move in run[:MOST_MARKS]:
             look, what = ("joined", "lane_joined") if move.joined else ("left", "lane_left")
             yield scale.bar(move.ts, move.ts, look, what, client=move.client)
