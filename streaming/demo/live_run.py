@@ -201,13 +201,10 @@ class DemoRun:
         self.terminal.say_wrapped(f"In a browser: {self._pages}", "bold")
         for line in TO_LOOK_AT:
             self.terminal.say_wrapped(f"{'':13} {line}")
-        self.terminal.say_wrapped(f"For Prometheus: {', '.join(self._targets())}")
-        self.terminal.say_wrapped(f"Pages to people on call go to {self._page_log.baseFilename}\n")
-
-    def _targets(self) -> list[str]:
-        """The addresses that serve metrics: of the job with its notifier, of the player, and of the web pages."""
+        # of the job with its notifier, of the player, and of the web pages
         addresses = (self.config.metrics.listen, self.collector, self.config.web.listen)
-        return [f"http://{one}/metrics" for one in addresses]
+        self.terminal.say_wrapped(f"For Prometheus: {', '.join(f'http://{one}/metrics' for one in addresses)}")
+        self.terminal.say_wrapped(f"Pages to people on call go to {self._page_log.baseFilename}\n")
 
     def _is_over(self, start_ms: int) -> bool:
         return self.seconds is not None and now_ms() >= start_ms + self.seconds * 1000

@@ -1,7 +1,8 @@
 """Where simulated events go: a file of JSON lines, or Kafka."""
 
 import gzip
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import IO, Protocol, cast
@@ -45,39 +46,32 @@ class FileOutput:
         self.where = str(path)
         self._final = path
         self._path = path.with_name(f".{path.name}") if is_whole else path
-        try:
+        with self._refusing():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._stream = _open(self._path)
-        except OSError as error:
-            raise self._refused(error) from error
 
     def send(self, group_round: GroupRound) -> None:
-        try:
+        with self._refusing():
             self._stream.write(b"".join([event + b"\n" for event in group_round.events]))
-        except OSError as error:
-            raise self._given_up(error) from error
 
     def flush(self) -> None:
-        try:
+        with self._refusing():
             self._stream.flush()
-        except OSError as error:
-            raise self._given_up(error) from error
 
     def close(self) -> None:
-        try:
+        with self._refusing():
             self._stream.close()
             if self._path != self._final:
                 self._path.replace(self._final)
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
-            raise self._refused(error) from error
-
-    def _given_up(self, error: OSError) -> PublishError:
-        with suppress(OSError):
-            self._stream.close()
-        return self._refused(error)
-
-    def _refused(self, error: OSError) -> PublishError:
-        return PublishError(f"{self._final}: cannot be written: {error.strerror or error}")
+            with suppress(OSError, AttributeError):  # there is no stream if the file cannot be opened
+                self._stream.close()
+            raise PublishError(f"{self._final}: cannot be written: {error.strerror or error}") from error
 
 
 def _open(path: Path) -> IO[bytes]:

@@ -39,14 +39,10 @@ def _open(path: Path) -> IO[bytes]:
 
 def _lines(path: Path, stream: IO[bytes]) -> Iterator[FileLine]:
     number = 0
-    while line := _readline(stream):
+    while line := stream.readline(LONGEST_LINE + 1):
         number += 1
         if len(line) > LONGEST_LINE:
             raise SourceError(f"{path}:{number}: a line of more than {LONGEST_LINE} bytes: this is not a recording")
         text = line.strip()
         if text:
             yield FileLine(number, text, line.endswith(b"\n"))
-
-
-def _readline(stream: IO[bytes]) -> bytes:
-    return stream.readline(LONGEST_LINE + 1)

@@ -347,16 +347,3 @@ def broadcasting_client(group: SimulatedGroup) -> Undo:
     """A tool that needs all messages joins with the group's name and ``MessageModel.BROADCASTING``."""
     tool = group.start(config=replace(group.config, broadcasting=True))
     return lambda: _gone(group, tool)
-
-
-CHANGE_TOPIC = (
-    config_misses_queue,
-    old_route,
-    queues_taken_away,
-    no_read_permission,
-    fewer_to_read,
-    no_read_permission_anywhere,
-    fewer_to_read_and_a_broker_lost,
-    shrunk_with_messages,
-)
-HANG_REBALANCE = (not_taken_over, clings)

@@ -28,6 +28,8 @@ class Fault:
     ``shown_by_lists``: like ``tolerated``; only these can be proved by lists and connections if no client answers.
     ``causes_of_two``: causes that are right if a queue has two owners, beside ``causes``.
     ``consumes_nothing``: the group consumes nothing of its topic while it lasts, also with members.
+    ``changes_topic``: two such faults would undo each other.
+    ``hangs_rebalance``: clients continue with the members and routes that they knew.
     ``lasts_s``: the range of its duration: from, and less than.
     """
 
@@ -44,6 +46,8 @@ class Fault:
     tolerated: tuple[Kind, ...] = ()
     shown_by_lists: tuple[Kind, ...] = ()
     consumes_nothing: bool = False
+    changes_topic: bool = False
+    hangs_rebalance: bool = False
     lasts_s: tuple[int, int] = (240, 480)
 
     @property
@@ -53,16 +57,6 @@ class Fault:
     def fits(self, shape: Shape) -> bool:
         """True if the shape has what the fault needs, apart from its size."""
         return all(getattr(shape, name) == value for name, value in self.needs.items())
-
-    @property
-    def changes_topic(self) -> bool:
-        """True for faults that change the topic: two of them would undo each other."""
-        return self.inject in inject.CHANGE_TOPIC
-
-    @property
-    def hangs_rebalance(self) -> bool:
-        """True if clients continue with the members and routes that they knew."""
-        return self.inject in inject.HANG_REBALANCE
 
 
 OF_WAITING = (Kind.STALLED, Kind.SLOW_CONSUMER, Kind.ORPHANED)
@@ -96,20 +90,35 @@ FAULTS: tuple[Fault, ...] = (
         shown_by_lists=(Kind.MEMBER_LISTS_DIFFER,),
     ),
     Fault(inject.room_without_consumer, (Cause.ROOM_WITHOUT_CONSUMER,), {"strategy": "MACHINE_ROOM"}, least_brokers=2),
-    Fault(inject.config_misses_queue, (Cause.CONFIG_MISSES_QUEUE,), {"strategy": "CONFIG"}),
-    Fault(inject.old_route, (Cause.ROUTE_LAG,), PLAIN),
-    Fault(inject.queues_taken_away, (Cause.ROUTE_LAG,), PLAIN, 2),
+    Fault(inject.config_misses_queue, (Cause.CONFIG_MISSES_QUEUE,), {"strategy": "CONFIG"}, changes_topic=True),
+    Fault(inject.old_route, (Cause.ROUTE_LAG,), PLAIN, changes_topic=True),
+    Fault(inject.queues_taken_away, (Cause.ROUTE_LAG,), PLAIN, 2, changes_topic=True),
     Fault(inject.lock_stuck, (Cause.LOCK_STUCK,), {"strategy": "AVG", "orderly": True, "version": 4}, 2),
     Fault(
         inject.not_taken_over,
         (Cause.MEMBER_GONE,),
         PLAIN,
         least_clients=2,
+        hangs_rebalance=True,
         causes_of_two=(Cause.UNEXPLAINED,),  # they keep queues that belong to a client that joins
     ),
-    Fault(inject.clings, (Cause.UNEXPLAINED,), PLAIN, 2),
-    Fault(inject.no_read_permission, (Cause.NO_READ_PERM,), PLAIN, least_brokers=2, group_findings=UNREADABLE),
-    Fault(inject.fewer_to_read, (Cause.READ_LT_WRITE,), PLAIN, least_brokers=2, group_findings=UNREADABLE),
+    Fault(inject.clings, (Cause.UNEXPLAINED,), PLAIN, 2, hangs_rebalance=True),
+    Fault(
+        inject.no_read_permission,
+        (Cause.NO_READ_PERM,),
+        PLAIN,
+        least_brokers=2,
+        group_findings=UNREADABLE,
+        changes_topic=True,
+    ),
+    Fault(
+        inject.fewer_to_read,
+        (Cause.READ_LT_WRITE,),
+        PLAIN,
+        least_brokers=2,
+        group_findings=UNREADABLE,
+        changes_topic=True,
+    ),
     Fault(inject.all_gone, group_findings=((Kind.NO_MEMBERS, ""),), excludes_others=True),
     Fault(inject.flapping, least_clients=2, group_findings=((Kind.REBALANCE_STORM, ""),)),
 )

@@ -198,14 +198,10 @@ class Fleet(Network):
         for progress in broker.progresses(self.group):
             progress.catch_up(self.now)
 
-    def catch_up(self) -> None:
-        """Compute what was consumed up to now."""
-        for broker in self.brokers.values():
-            self._catch_up(broker)
-
     def progresses(self) -> list[Progress]:
         """The group's progress in every queue, as of now."""
-        self.catch_up()
+        for broker in self.brokers.values():
+            self._catch_up(broker)
         return [progress for broker in self.brokers.values() for progress in broker.progresses(self.group)]
 
     def messages_wait(self) -> bool:

@@ -72,7 +72,8 @@ class SimulatedGroup:
 
     def __init__(self, shape: Shape, seed: str, group: str = "G") -> None:
         self.shape, self.random = shape, Random(f"{seed}/world")
-        self.brokers = [self._broker_name(n) for n in range(shape.brokers)]
+        rooms = [f"{room}@" if shape.strategy == "MACHINE_ROOM" else "" for room in ROOMS]
+        self.brokers = [f"{rooms[n % 2]}broker-{n}" for n in range(shape.brokers)]
         self.fleet = Fleet(group, self.brokers, seed)
         self.strategy = self._strategy()
         self.config = ClientConfig(
@@ -86,10 +87,6 @@ class SimulatedGroup:
         self.mismatched_clients: set[str] = set()  # clients with another subscription
         self.away_ms = 0  # for how long it may have no members before a page is needed; 0: like any other group
         self._started = 0
-
-    def _broker_name(self, number: int) -> str:
-        room = f"{ROOMS[number % 2]}@" if self.shape.strategy == "MACHINE_ROOM" else ""
-        return f"{room}broker-{number}"
 
     def _strategy(self) -> Strategy:
         made: dict[str, Strategy] = {

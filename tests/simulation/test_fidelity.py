@@ -18,6 +18,7 @@ from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.demo import RECORDINGS
 from streaming.simulation.evaluation.detector import Detector
+from tests.simulation.alerts_fired import alerts_fired
 from tests.simulation.measured_faults import SCRIPTS, Cluster
 
 AS_RECORDED = replace(
@@ -153,7 +154,7 @@ def fired(name: str, seed: int = 1) -> Counter[tuple[str, str, str]]:
     """(kind, topic, cause) of what the detector pages of a script, warnings and critical."""
     detectors: list[Detector] = []
     SCRIPTS[name].play(seed, lambda fleet: detectors.append(Detector(fleet, DEFAULT_SETTINGS, policy=AS_RECORDED)))
-    return Counter((a.kind, f.topic or "", a.cause or "") for f, a in detectors[0].fired())
+    return Counter((a.kind, f.topic or "", a.cause or "") for f, a in alerts_fired(detectors[0]))
 
 
 @pytest.mark.parametrize("name", ["a_scaleout", "b_kill9", "h_expand", "i_broadcast", "j_more"])

@@ -315,7 +315,7 @@ def test_stuck_code_fetches_a_thousand_messages_and_no_more() -> None:
     fleet.run(10)
     fleet.clients[0].set_speed(0)
     fleet.run(400)
-    fleet.catch_up()
+    fleet.progresses()
     assert {held.cached_msg_count for held in fleet.clients[0].queues() if held.progress.log.queue.topic == "T"} == {
         1000
     }
@@ -330,7 +330,7 @@ def test_a_client_whose_pull_service_has_died_still_consumes_what_it_has_in_hand
     client.stop_pull_service()
     client.set_speed(client.config.speed)
     fleet.run(5)
-    fleet.catch_up()
+    fleet.progresses()
     queues = [held for held in client.queues() if held.progress.log.queue.topic == "T"]
     assert {held.cached_msg_count for held in queues} == {0}
     assert all(held.pulled < held.progress.log.max_offset(fleet.now) for held in queues)

@@ -14,6 +14,7 @@ from streaming.simulation.evaluation.lasting_faults import LastingFaults
 from streaming.simulation.evaluation.results import ActiveFault
 from streaming.simulation.faults import FAULT_NAMED
 from streaming.simulation.simulated_group import Shape, SimulatedGroup
+from tests.simulation.alerts_fired import alerts_fired
 
 SHAPE = Shape(clients=4, brokers=2, queues=4, strategy="AVG", orderly=False, version=5, rate=4)
 
@@ -28,7 +29,7 @@ class Silent:
         self.group.warm_up()
 
     def fired(self) -> set[str]:
-        return {alert.kind for _, alert in self.detector.fired()}
+        return {alert.kind for _, alert in alerts_fired(self.detector)}
 
     def statuses(self) -> set[str]:
         return {fact.payload.status for fact in self.detector.facts if isinstance(fact.payload, GroupFact)}

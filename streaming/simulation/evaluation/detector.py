@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 
 from schemas.events import AnyEvent
-from schemas.facts import AlertFact, AlertState, Fact, Kind
+from schemas.facts import AlertFact, Fact, Kind
 from streaming.collector.probing.policy import DEFAULT_POLICY, Policy
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
@@ -105,13 +105,3 @@ class Detector:
         if kind == Kind.MISPLACED:
             return self._fleet.is_misplaced(topic or "")
         return kind == Kind.NO_MEMBERS and not self._fleet.listed()
-
-    def fired(self) -> list[tuple[Fact, AlertFact]]:
-        """Every time that an alert began to fire."""
-        return [
-            (fact, fact.payload)
-            for fact in self.facts
-            if isinstance(fact.payload, AlertFact)
-            and fact.payload.state == AlertState.FIRING.value
-            and fact.payload.fired_ts == fact.ts
-        ]

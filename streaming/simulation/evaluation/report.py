@@ -101,7 +101,7 @@ class Report(Struct):
                 "healthy_pages": len(self.healthy_pages),
                 "simulated_s": round(sum(run.seconds for run in [*self.incidents, *self.healthy])),
             },
-            "kinds": {kind: self._of_kind(kind) for kind in self._kinds()},
+            "kinds": {kind: _figures_of(self.incidents, kind) for kind in self._kinds()},
             "causes": {cause: self._of_faults(names) for cause, names in self._causes().items()},
             "faults": {name: self._of_faults({name}) for name in self._faults()},
             "missed": [_missed(run, one) for run in self.incidents for one in run.expected if one.found is None],
@@ -114,11 +114,6 @@ class Report(Struct):
 
     def _faults(self) -> list[str]:
         return sorted({run.faults[0] for run in self.incidents})
-
-    def _of_kind(self, kind: str) -> dict[str, Any]:
-        expected = [one for run in self.incidents for one in run.expected if one.kind == kind]
-        pages = [page for run in self.incidents for page in run.pages if page.kind == kind]
-        return figures(len(self.incidents), expected, pages)
 
     def _causes(self) -> dict[str, set[str]]:
         """The best cause of each fault, and its pages."""
@@ -136,10 +131,9 @@ class Report(Struct):
         return [_page(run, page) for run in self.incidents for page in run.pages if not page.is_true]
 
 
-def _figures_of(runs: list[Run]) -> dict[str, Any]:
-    return figures(
-        len(runs), [one for run in runs for one in run.expected], [page for run in runs for page in run.pages]
-    )
+def _figures_of(runs: list[Run], kind: str | None = None) -> dict[str, Any]:
+    expected = [one for run in runs for one in run.expected if kind in (None, one.kind)]
+    return figures(len(runs), expected, [page for run in runs for page in run.pages if kind in (None, page.kind)])
 
 
 def _of_run(run: Run) -> dict[str, Any]:

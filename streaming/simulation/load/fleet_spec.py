@@ -54,7 +54,8 @@ def templates_for(spec: FleetSpec, tell: Callable[[int, int], None] = lambda don
     templates = []
     for number, (shape, faults) in enumerate(wanted.items()):
         tell(number, len(wanted))
-        disruptions = (*_everyday(shape), *map(disruption_of, faults))
+        everyday = () if shape.strategy == "CONFIG" else (JOIN_AND_LEAVE,)  # a client that joins has no list
+        disruptions = (*everyday, *map(disruption_of, faults))
         templates.append(GroupTemplate(shape, f"{spec.seed}/{number}", disruptions))
     return templates
 
@@ -63,7 +64,8 @@ def faults_by_shape(spec: FleetSpec) -> dict[Shape, list[Fault]]:
     """The faults of each shape. Usual shapes get those that fit; other faults get their own shape. Raises
     ConfigError.
     """
-    common = _shapes(spec)
+    each = max(1, spec.queues // spec.brokers)
+    common = [Shape(spec.clients, spec.brokers, each, name, False, version, rate) for name, version, rate in DISTINCT]
     found: dict[Shape, list[Fault]] = {shape: [] for shape in common}
     for fault in spec.faults:
         if spec.clients < fault.least_clients or spec.brokers < fault.least_brokers:
@@ -90,16 +92,4 @@ def _join(group: SimulatedGroup) -> Callable[[], object]:
     return lambda: None
 
 
-def _everyday(shape: Shape) -> tuple[Disruption, ...]:
-    """The everyday disruptions. With the CONFIG strategy no client can join: it has no list."""
-    return () if shape.strategy == "CONFIG" else (JOIN_AND_LEAVE,)
-
-
 JOIN_AND_LEAVE = Disruption(JOIN, _join, lasts_s=120, afterwards_s=120)
-
-
-def _shapes(spec: FleetSpec) -> list[Shape]:
-    each = max(1, spec.queues // spec.brokers)
-    return [
-        Shape(spec.clients, spec.brokers, each, strategy, False, version, rate) for strategy, version, rate in DISTINCT
-    ]

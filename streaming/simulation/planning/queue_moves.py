@@ -56,12 +56,7 @@ def strategies_of(name: str, current: CurrentGroup, ids: Iterable[str]) -> dict[
         rooms = {one: room_of(one) for one in (*brokers, *current.client_ids, *ids)}
         strategy = MachineRoomNearby(Averagely(), rooms, rooms)
     else:
-        plain: dict[str, Strategy] = {
-            "AVG": Averagely(),
-            "AVG_BY_CIRCLE": AveragelyByCircle(),
-            "CONSISTENT_HASH": ConsistentHash(),
-        }
-        strategy = plain[name]
+        strategy = next(one for one in (Averagely(), AveragelyByCircle(), ConsistentHash()) if one.name == name)
     return dict.fromkeys(ids, strategy)
 
 
