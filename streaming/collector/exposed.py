@@ -25,12 +25,16 @@ TopicItem = tuple[str, str, str, TopicLag]  # cluster, group, topic
 
 @dataclass
 class ClusterCounts:
-    """The counts of a cluster, as of its last round. The collector's loop replaces whole values; others read them."""
+    """The counts of a cluster, as of its last round. The collector's loop replaces whole values; others read them.
+
+    ``leads`` false: this collector does not ask it now.
+    """
 
     cluster: str
     interval_ms: int
     requests: RequestCounts
     lags: Lags
+    leads: bool = True
     rounds: Histogram = field(default_factory=lambda: histogram(m.ROUND_DURATION, ROUND_BOUNDS_S))
     failed: int = 0
     round_ts: int | None = None
@@ -51,26 +55,32 @@ class ClusterCounts:
 
 @dataclass(frozen=True)
 class CollectorExposed:
-    """``limit``: of the series of single groups and topics."""
+    """``clusters``: all of the configuration. ``limit``: of the series of single groups and topics."""
 
-    clusters: Sequence[ClusterCounts]
+    clusters: Callable[[], Sequence[ClusterCounts]]
     limit: int
     output: KafkaOutput | None
     now_ms: Callable[[], int]
 
     def series(self) -> Iterator[Series]:
-        for one in self.clusters:
+        clusters = self.clusters()
+        for one in clusters:
+            yield Series(m.LEADS, (label(one.cluster),), int(one.leads))
+        clusters = [one for one in clusters if one.leads]
+        for one in clusters:
             yield from _of_cluster(one)
         if self.output is not None:
             yield from _of_output(self.output)
-        yield from lag_series(self.clusters, self.limit)
+        yield from lag_series(clusters, self.limit)
 
     def troubles(self) -> list[str]:
         return list(self._troubles())
 
     def _troubles(self) -> Iterator[str]:
         now = self.now_ms()
-        for one in self.clusters:
+        for one in self.clusters():
+            if not one.leads:
+                continue
             longest_ms = MISSED_ROUNDS * one.interval_ms + PATIENCE_MS
             if one.round_ts is None:
                 yield f"cluster {one.cluster}: no round has ended yet"

@@ -6,6 +6,7 @@ from os import getpid
 from pathlib import Path
 from typing import NoReturn
 
+from streaming.collector.failover.membership import Membership, connect
 from streaming.collector.output.kafka import KafkaOutput, make_producer
 from streaming.collector.wire.acl import Credentials
 from streaming.config.options import producer_arguments
@@ -72,6 +73,12 @@ def kafka_output(config: Config) -> KafkaOutput:
     options = client_options(config)
     servers, limit_bytes = config.source.bootstrap_servers, config.collector.memory_mb * 1024 * 1024
     return KafkaOutput(lambda: make_producer(servers, options), config.source.topic, limit_bytes)
+
+
+def membership(config: Config) -> Membership:
+    """Of the collectors that agree by the topic ``failover_topic``. Raises CollectorError as ``client_options``."""
+    options, servers, topic = client_options(config), config.source.bootstrap_servers, config.collector.failover_topic
+    return Membership(lambda: connect(servers, options, topic), topic)
 
 
 def client_options(config: Config) -> dict[str, object]:

@@ -28,6 +28,7 @@ class Broken(NamedTuple):
     allowed: str
 
 
+FAILOVER_TIMEOUT_S = 3  # a request is over by then; collector/failover/term counts on it
 TABLES: KeyPath = ("tables", "path")
 CHECKPOINT: KeyPath = ("job", "checkpoint")
 NOTIFIER: KeyPath = ("notify", "state")
@@ -135,6 +136,8 @@ def _collector(collector: Collector) -> Iterator[Broken]:
         keys: tuple[KeyPath, ...] = (("collector", "timeout_seconds"), ("collector", "interval_seconds"))
         allowed = f"at most collector.interval_seconds, {collector.interval_seconds:g}: a round waits for it"
         yield Broken(keys, collector.timeout_seconds, allowed)
+    if collector.failover_topic:
+        yield from _failover(collector)
     if collector.idle_offsets_seconds < collector.offsets_seconds:
         keys = (("collector", "idle_offsets_seconds"), ("collector", "offsets_seconds"))
         allowed = f"at least collector.offsets_seconds, {collector.offsets_seconds:g}"
@@ -152,6 +155,18 @@ def _collector(collector: Collector) -> Iterator[Broken]:
     if collector.output == "file" and (not collector.file or is_address(collector.file)):
         keys = (("collector", "file"), ("collector", "output"))
         yield Broken(keys, collector.file, "a file of this machine, since collector.output is file")
+
+
+def _failover(collector: Collector) -> Iterator[Broken]:
+    if collector.output == "file":
+        keys: tuple[KeyPath, ...] = (("collector", "output"), ("collector", "failover_topic"))
+        yield Broken(keys, "file", "kafka, since collector.failover_topic is a topic of Kafka")
+    if collector.timeout_seconds > FAILOVER_TIMEOUT_S:
+        keys = (("collector", "timeout_seconds"), ("collector", "failover_topic"))
+        allowed = (
+            f"at most {FAILOVER_TIMEOUT_S} with collector.failover_topic: it is over when another collector begins"
+        )
+        yield Broken(keys, collector.timeout_seconds, allowed)
 
 
 def _name_servers_outside(collector: Collector) -> Iterator[Broken]:

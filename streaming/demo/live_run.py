@@ -178,7 +178,9 @@ class DemoRun:
         source = self.config.source
         collector = PlayedCollector(len(self.scenarios) + len(GROUPS), ROUND_MS)
         publisher = Publisher(source.bootstrap_servers, source.topic, self._schedule(start_ms), collector.take)
-        exposed = CollectorExposed([collector.counts], self.config.metrics.series_limit, publisher.output, now_ms)
+        exposed = CollectorExposed(
+            lambda: [collector.counts], self.config.metrics.series_limit, publisher.output, now_ms
+        )
         start_serving(host_and_port(self.collector), Exposed("collect", [exposed.series], exposed.troubles), self.stop)
         return publisher
 

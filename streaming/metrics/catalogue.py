@@ -156,6 +156,9 @@ ROUNDS_FAILED = _collector("collector_rounds_failed_total{cluster}", "rounds tha
 COLLECTED_GROUPS = _collector(
     "collector_groups{cluster, state}", "groups that get rounds (watched) or are only looked at (empty)"
 )
+LEADS = _collector(
+    "collector_leads{cluster}", "1: this collector asks the cluster; 0: another one does, or Kafka does not say which"
+)
 SILENT = _collector("collector_silent{cluster}", "brokers and name servers that gave no answer when last asked")
 NOT_ASKED = _collector(
     "collector_clients_not_asked{cluster, reason}",

@@ -1,9 +1,11 @@
 """A RocketMQ cluster on loopback sockets that speaks the remoting protocol, and can be made to misbehave."""
 
 import asyncio
+import itertools
 import json
 import ssl
 import threading
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -95,6 +97,7 @@ class FakeCluster:
     asked_of_clients: Counter[str] = field(default_factory=Counter)
     at_work: Counter[str] = field(default_factory=Counter)  # running infos on their way, per client id
     most_at_work: Counter[str] = field(default_factory=Counter)
+    asked_s: list[tuple[float, int]] = field(default_factory=list)  # of each request, and its connection
 
     @asynccontextmanager
     async def running(self, name_servers: int = 1, tls: ssl.SSLContext | None = None) -> AsyncIterator["FakeCluster"]:
@@ -291,10 +294,14 @@ class _Header(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Header).decode
 
 
+_numbers = itertools.count()
+
+
 class _Session(asyncio.Protocol):
     def __init__(self, node: FakeNode) -> None:
         self.node = node
         self.transport: Any = None
+        self.number = next(_numbers)
         self._pending = bytearray()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -318,6 +325,7 @@ class _Session(asyncio.Protocol):
             header_length = int.from_bytes(frame[1:4], "big")
             header = _decode(frame[4 : 4 + header_length])
             self.node.requests[header.code] += 1
+            self.node.cluster.asked_s.append((time.monotonic(), self.number))
             task = asyncio.get_running_loop().create_task(self._answer(header))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

@@ -49,11 +49,14 @@ class Told:
         credentials: Credentials | None = None,
         clock: Clock | None = None,
         allowed: Sequence[Network] = (),
+        may_ask: Callable[[], bool] = lambda: True,
     ) -> None:
         self.fake = fake
         self.events: list[AnyEvent] = []
         self.lines: list[Line] = []
-        client = RemotingClient(policy.timeout_ms / 1000, credentials=credentials, clock=clock, allowed=allowed)
+        client = RemotingClient(
+            policy.timeout_ms / 1000, credentials=credentials, clock=clock, allowed=allowed, may_ask=may_ask
+        )
         self.probe = ClusterProbe(
             "prod", policy, client, fake.namesrv, "collector 1", self.events.extend, self.lines.append
         )

@@ -126,7 +126,7 @@ def test_the_largest_lag_comes_first_and_the_total_has_all() -> None:
 
 def test_rounds_that_do_not_end_are_told() -> None:
     one, now = counts(), [1_000_000]
-    exposed = CollectorExposed([one], 100, None, lambda: now[0])
+    exposed = CollectorExposed(lambda: [one], 100, None, lambda: now[0])
     assert exposed.troubles() == ["cluster prod: no round has ended yet"]
     one.round_ts = now[0]
     now[0] += MISSED_ROUNDS * one.interval_ms + PATIENCE_MS

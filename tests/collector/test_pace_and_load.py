@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from streaming.collector.cluster_collector import WARN_EVERY_S, Pace
 from streaming.collector.probing import request_load
 from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.collector.probing.request_load import Footprint
-from streaming.collector.service import WARN_EVERY_S, Pace
 
 
 @pytest.mark.parametrize(("took_s", "delay_s"), [(0, 5), (1.5, 3.5), (4.75, 0.25), (5, 5), (7, 3), (11, 4)])

@@ -91,7 +91,7 @@ def test_another_collector_of_the_cluster_is_seen(broker: LoopbackKafka) -> None
     for group, source in (("orders", "one"), ("payments", "two")):
         output.emit(rounds_of(group, source))
     output.close(20)
-    lookout = OtherCollectorCheck(Source(bootstrap_servers=broker.bootstrap_servers, topic=TOPIC), {}, {}, Event())
+    lookout = OtherCollectorCheck(Source(bootstrap_servers=broker.bootstrap_servers, topic=TOPIC), {}, dict, Event())
     newest = [value for turn in range(2) for value in lookout.newest_values(turn)]
 
     told = [event for value in newest for event in accepted(None, value)]

@@ -383,6 +383,15 @@ CLUSTERS = "host:port of one or more name servers, separated by semicolons"
             "offsets_seconds = 100",
             "collector.idle_offsets_seconds = 60: at least collector.offsets_seconds, 100",
         ),
+        (
+            'failover_topic = "collectors"\noutput = "file"',
+            'collector.output = "file": kafka, since collector.failover_topic is a topic of Kafka',
+        ),
+        (
+            'failover_topic = "collectors"\ntimeout_seconds = 3.5',
+            "collector.timeout_seconds = 3.5: at most 3 with collector.failover_topic: it is over when another "
+            "collector begins",
+        ),
         ('access_key = "k"', 'collector.access_key = "***": only beside secret_key_file or secret_key'),
         ('secret_key = "hunter2"', 'collector.secret_key = "***": only beside access_key'),
         (

@@ -38,7 +38,7 @@ def collector(played: list[Scheduled]) -> PlayedCollector:
 @pytest.fixture(scope="module")
 def exposed(collector: PlayedCollector) -> CollectorExposed:
     output = KafkaOutput(lambda: make_producer("127.0.0.1:1", {}), "t", 1_000_000)
-    return CollectorExposed([collector.counts], 10_000, output, lambda: NOW)
+    return CollectorExposed(lambda: [collector.counts], 10_000, output, lambda: NOW)
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 def make_producer(bootstrap_servers: str, options: Mapping[str, Any]) -> KafkaProducer:
     """Raises KafkaError or OSError where no broker answers. What it was given stays with it until Kafka takes it."""
     servers = list(server_list(bootstrap_servers))
-    _check_reachable(servers)
+    check_reachable(servers)
     defaults = {"client_id": "evenkeel-collector", "compression_type": "gzip", "bootstrap_timeout_ms": 5_000}
     return KafkaProducer(
         bootstrap_servers=servers,
@@ -43,7 +43,7 @@ def make_producer(bootstrap_servers: str, options: Mapping[str, Any]) -> KafkaPr
     )
 
 
-def _check_reachable(servers: list[str]) -> None:
+def check_reachable(servers: list[str]) -> None:
     """``KafkaProducer`` leaves sockets open when it finds no broker, so it is not tried while nobody listens."""
     failure = OSError("no server to try")
     for server in servers:

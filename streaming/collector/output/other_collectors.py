@@ -6,7 +6,7 @@ its producer. So once a minute the newest records of one partition are read.
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from threading import Event, Thread
 from typing import Any
 
@@ -52,7 +52,9 @@ def other_collectors(values: Iterable[bytes], sources: Mapping[str, str]) -> dic
 class OtherCollectorCheck:
     """Looks once a minute, in a thread of its own. If it cannot look, it says so once and goes on."""
 
-    def __init__(self, source: Source, options: Mapping[str, Any], sources: Mapping[str, str], stop: Event) -> None:
+    def __init__(
+        self, source: Source, options: Mapping[str, Any], sources: Callable[[], Mapping[str, str]], stop: Event
+    ) -> None:
         self._servers, self._topic, self._sources, self._stop = source.bootstrap_servers, source.topic, sources, stop
         self._options = {name: value for name, value in options.items() if name != "compression_type"}
         self._said: dict[tuple[str, str], float] = {}
@@ -66,7 +68,7 @@ class OtherCollectorCheck:
         while not self._stop.wait(CHECK_EVERY_S):
             turn += 1
             try:
-                self._say(other_collectors(self.newest_values(turn), self._sources))
+                self._say(other_collectors(self.newest_values(turn), self._sources()))
             except (KafkaError, OSError) as error:
                 if not self._has_failed:
                     log.warning("cannot look for other collectors in %s: %s", self._topic, error)

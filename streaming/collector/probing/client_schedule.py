@@ -27,6 +27,7 @@ GRPC_CLIENT = "a gRPC client: its proxy answers for it"
 STILL_BUSY = "the last request is still on its way"
 NO_BROKER = "no broker that answers lists it"
 OTHER_GROUP = "asked for another group a moment ago"
+TAKEN_OVER = "a request of the collector before this one may still be on its way"
 BACKING_OFF = "backing off after "
 BACK_WITHIN_MS = 600_000
 STEPS = 3  # more doublings than this change nothing
@@ -83,6 +84,11 @@ class ClientSchedule:
         self._at_rest: set[str] = set()
         self._left_unasked: dict[tuple[str, str], int] = {}  # (group, client id) -> when it left before its first turn
         self._began_ts: int | None = None
+        self._from_ts = 0
+
+    def begin_at(self, ts: int) -> None:
+        """Asks nobody before ``ts``."""
+        self._from_ts = ts
 
     def know(self, group: str, client_ids: Iterable[str], now: int) -> None:
         """The group's members as they are listed now. One that has just joined is given time to settle in.
@@ -122,6 +128,8 @@ class ClientSchedule:
 
         ``out_of_turn``: clients to ask now though it is not their turn, if they may be.
         """
+        if now < self._from_ts:
+            why_nobody = why_nobody or TAKEN_OVER
         (self._held.add if why_nobody else self._held.discard)(group)
         ask, not_asked = [], {}
         for client_id in sorted(self._members.get(group, ())):
@@ -229,6 +237,7 @@ LABELS = {
     BACKING_OFF: "backing_off",
     REASON: "new_queues",
     NO_BROKER: "no_broker",
+    TAKEN_OVER: "taken_over",
 }
 BROKER_FAILED = "broker_failed"
 

@@ -150,10 +150,16 @@ class ClusterProbe:
 
     # --- from one start to the next
 
-    def recall(self, memory: Memory | None) -> None:
-        """Take over what was known before this start. A group that had members then may have lost them since."""
+    def recall(self, memory: Memory | None, slow_after_ms: int = 0) -> None:
+        """Take over what was known before this start. A group that had members then may have lost them since.
+
+        Requests whose answers may take long are not sent for ``slow_after_ms``: those of the collector before may still
+        be on their way.
+        """
         now = self.clock.steady_ms()
         self.groups.blind_ts = now if memory is None else memory.blind_ts
+        self.shared.clients.begin_at(now + slow_after_ms)
+        self.shared.offsets.begin_at(now + slow_after_ms)
         for name, remembered in () if memory is None else memory.groups.items():
             if self.groups.recall(name, remembered.empty_since or now, now):
                 self._probes[name] = GroupProbe(name, self.shared)

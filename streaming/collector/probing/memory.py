@@ -1,7 +1,7 @@
-"""The memory of a collector: it must know after a restart which groups it watched before. And the file that keeps it.
+"""The memory of a collector: it must know after a restart which groups it watched before. And where it is kept.
 
-Brokers know every group that ever was, but not which of them had members a moment ago. The file is replaced as a whole.
-The collector also works without it.
+Brokers know every group that ever was, but not which of them had members a moment ago. The memory is in a file, which
+is replaced as a whole, or in the topic by which several collectors agree who asks. The collector also works without it.
 """
 
 import logging
@@ -34,8 +34,22 @@ class Memory(Struct):
     blind_ts: int = 0
 
 
-_encode = msgspec.json.Encoder().encode
+encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Memory).decode
+
+
+def decode(cluster: str, content: bytes) -> Memory | None:
+    """None where it cannot be read: the collector works without it."""
+    try:
+        return _decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        log.error("%s: what a collector remembered cannot be read: %s", cluster, error)
+        return None
+
+
+def is_to_save(saved: Memory | None, memory: Memory) -> bool:
+    """Returns whether something has changed since the last time, or a minute has gone by."""
+    return saved is None or saved.groups != memory.groups or memory.ts - saved.ts >= AGAIN_AFTER_MS
 
 
 class MemoryFile:
@@ -58,13 +72,12 @@ class MemoryFile:
             return None
 
     def save(self, memory: Memory) -> None:
-        """Whole or not at all; if something has changed since the last time, or a minute has gone by."""
-        last = self._saved
-        if last is not None and last.groups == memory.groups and memory.ts - last.ts < AGAIN_AFTER_MS:
+        """Whole or not at all, where ``is_to_save``."""
+        if not is_to_save(self._saved, memory):
             return
         self._saved = memory
         try:
-            private_files.replace(self._path, _encode(memory))
+            private_files.replace(self._path, encode(memory))
         except OSError as error:
             if not self._fails:
                 log.error("%s: %s cannot be written: %s", self._cluster, self._path, error.strerror or error)

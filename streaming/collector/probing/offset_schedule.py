@@ -37,6 +37,11 @@ class OffsetSchedule:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._groups: dict[str, dict[str, _Asked]] = {}
+        self._from_ts = 0
+
+    def begin_at(self, ts: int) -> None:
+        """Asks nobody before ``ts``."""
+        self._from_ts = ts
 
     def choose(self, group: str, brokers: frozenset[str], now: int) -> list[str]:
         """Which of these brokers to ask now. Another keeps its turn for a while: it may just not have answered."""
@@ -46,7 +51,7 @@ class OffsetSchedule:
                 del known[name]
         for name in brokers - known.keys():
             known[name] = _Asked(now + self._policy.phase(f"{group} {name}", self._policy.offsets_ms))
-        return sorted(name for name in brokers if known[name].due_ts <= now)
+        return sorted(name for name in brokers if known[name].due_ts <= now) if now >= self._from_ts else []
 
     def answered(self, group: str, broker: str, asked_ts: int, table: tuple[OffsetRow, ...] | None) -> None:
         """``table`` None: there was no answer."""

@@ -101,7 +101,8 @@ class Breaker:
 
 class RemotingClient:
     """``timeout_s`` holds for connecting; each request brings its own. ``asked`` counts the requests, ``counts`` what
-    came of them. ``allowed``: networks to which connections are made; none: to all.
+    came of them. ``allowed``: networks to which connections are made; none: to all. Before each request is sent,
+    ``may_ask`` is asked. Once it says no, ``ask`` does not return until it is cancelled: the round is given up.
     """
 
     def __init__(
@@ -111,18 +112,22 @@ class RemotingClient:
         credentials: Credentials | None = None,
         clock: Clock | None = None,
         allowed: Sequence[Network] = (),
+        may_ask: Callable[[], bool] = lambda: True,
     ) -> None:
         self.asked = 0
         self.counts = RequestCounts()
         self.clock = clock or Clock()
         self._credentials = credentials
+        self._may_ask = may_ask
         self._connect = partial(connect, tls=tls, timeout_s=timeout_s, budget=Budget(), allowed=allowed)
         self._endpoints: dict[tuple[str, Lane], _Endpoint] = {}
 
     async def ask(self, address: str, request: Request, timeout_s: float, lane: Lane = Lane.LISTS) -> Reply:
         endpoint = self._endpoints.get((address, lane))
         if endpoint is None:
-            endpoint = self._endpoints[address, lane] = _Endpoint(address, lane, self.clock, self._connect)
+            endpoint = self._endpoints[address, lane] = _Endpoint(
+                address, lane, self.clock, self._connect, self._may_ask
+            )
         if self._credentials is not None:
             request = request._replace(fields=self._credentials.signed(request.fields))
         self.asked += 1
@@ -149,8 +154,14 @@ class _Endpoint:
     """One lane to one address. ``connect`` makes a connection to a host and port."""
 
     def __init__(
-        self, address: str, lane: Lane, clock: Clock, connect: Callable[[str, int], Awaitable[Connection]]
+        self,
+        address: str,
+        lane: Lane,
+        clock: Clock,
+        connect: Callable[[str, int], Awaitable[Connection]],
+        may_ask: Callable[[], bool],
     ) -> None:
+        self._may_ask = may_ask
         host, _, port = address.rpartition(":")
         self._host, self._port = host.strip("[]"), int(port) if port.isdecimal() else 0
         self._clock, self._connect = clock, connect
@@ -166,6 +177,8 @@ class _Endpoint:
             ts, steady_ms, started = self._clock.now_ms(), self._clock.steady_ms(), time.perf_counter()
             try:
                 connection = await self._connected()
+                if not self._may_ask():
+                    return await _never()
                 ts, steady_ms, started = self._clock.now_ms(), self._clock.steady_ms(), time.perf_counter()
                 frame = await connection.ask(request, timeout_s)
             except NotAllowed as error:
@@ -231,3 +244,8 @@ class NameServers:
         if asked:
             await asyncio.wait(asked.values(), timeout=PATIENCE_S)
         return {address: task.result() for address, task in asked.items() if task.done()}
+
+
+async def _never() -> Reply:
+    never: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    return await never

@@ -1,0 +1,157 @@
+"""One cluster, round after round, while this collector leads it."""
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from streaming.collector.exposed import ClusterCounts
+from streaming.collector.failover.leadership import Leadership
+from streaming.collector.output.kafka import KafkaOutput
+from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
+from streaming.collector.probing.policy import Policy
+
+SUMMARY_EVERY_S = 60
+LEADS_EVERY_S = 0.2  # how often it is asked whether this collector leads
+WARN_EVERY_S = 60  # of rounds that take too long
+log = logging.getLogger(__name__)
+
+
+class Pace:
+    """Rounds begin at fixed times; those that a long round ran over are left out, and never made up for."""
+
+    def __init__(self, cluster: str, interval_s: float) -> None:
+        self._cluster, self._interval_s = cluster, interval_s
+        self._left_out, self._longest_s = 0, 0.0
+        self._warned_s = -math.inf
+
+    def ended(self, began_s: float, now_s: float) -> float:
+        """A round that began at ``began_s`` has ended. Returns how many seconds later the next begins; one clock."""
+        took_s = now_s - began_s
+        left_out = int(took_s / self._interval_s)
+        if left_out:
+            self._left_out += left_out
+            self._longest_s = max(self._longest_s, took_s)
+            if now_s - self._warned_s >= WARN_EVERY_S:
+                self._warn(now_s)
+        return (left_out + 1) * self._interval_s - took_s
+
+    def _warn(self, now_s: float) -> None:
+        log.warning(
+            "%s: a round took %.1f s, longer than the interval of %g s; %s left out: "
+            "raise collector.interval_seconds or watch fewer groups",
+            self._cluster, self._longest_s, self._interval_s, self._left_out,
+        )  # fmt: skip
+        self._warned_s, self._left_out, self._longest_s = now_s, 0, 0.0
+
+
+class Watched(NamedTuple):
+    """A cluster that is asked, and how."""
+
+    cluster: str
+    policy: Policy
+    probe: ClusterProbe
+    counts: ClusterCounts
+
+
+class ClusterCollector:
+    """Asks one cluster, round after round, while this collector leads it.
+
+    ``make`` makes a probe that may ask while the given function says so: a new one each time that it begins to lead.
+    """
+
+    def __init__(
+        self, make: Callable[[Callable[[], bool]], Watched], leadership: Leadership, output: KafkaOutput | None
+    ) -> None:
+        self.leads_since_s = math.inf
+        self._make, self._leadership, self._output = make, leadership, output
+        self._is_over = False
+        self.watched = self._made()
+
+    def _made(self) -> Watched:
+        made = self._make(self._may_ask)
+        made.counts.leads = False
+        return made
+
+    def _may_ask(self) -> bool:
+        """Once it says no, the round is given up, so it says no until this collector begins to lead again."""
+        self._is_over = self._is_over or not self._leadership.may_ask()
+        return not self._is_over
+
+    async def run(self, stop: asyncio.Event) -> None:
+        stopping = asyncio.create_task(stop.wait())
+        while not stop.is_set():
+            if not self._leadership.begin():
+                await asyncio.wait([stopping], timeout=LEADS_EVERY_S)
+                continue
+            try:
+                await self._lead(stop, stopping)
+            finally:
+                self._leadership.stopped()
+            if not stop.is_set():
+                log.info("%s: another collector asks it now, or Kafka does not say which", self.watched.cluster)
+                self.watched = self._made()
+        stopping.cancel()
+
+    async def _lead(self, stop: asyncio.Event, stopping: "asyncio.Task[Any]") -> None:
+        one, self._is_over = self.watched, False
+        log.info("%s: watching, a round every %g s", one.cluster, one.policy.interval_ms / 1000)
+        one.probe.recall(self._leadership.load(), self._leadership.slow_after_ms)
+        one.counts.leads, self.leads_since_s = True, time.monotonic()
+        try:
+            await self._rounds(stop, stopping)
+        finally:
+            one.counts.leads, self.leads_since_s = False, math.inf
+            await one.probe.close()
+
+    async def _rounds(self, stop: asyncio.Event, stopping: "asyncio.Task[Any]") -> None:
+        one, output = self.watched, self._output
+        pace = Pace(one.cluster, one.policy.interval_ms / 1000)
+        last_summary, losses = time.monotonic(), 0
+        while not stop.is_set() and self._may_ask():
+            began = time.monotonic()
+            if output is not None and output.losses != losses:
+                losses = output.losses
+                one.probe.translation.send_all()
+            report = await self._round(stopping)
+            delay_s = pace.ended(began, time.monotonic())
+            if report is not None:
+                self._leadership.save(one.probe.memory())
+                one.counts.round_ended(report, one.probe)
+            if report is not None and time.monotonic() - last_summary >= SUMMARY_EVERY_S:
+                last_summary = time.monotonic()
+                _log_summary(one.cluster, report, output)
+            await self._unless_over(delay_s, {stopping})
+
+    async def _round(self, stopping: "asyncio.Task[Any]") -> RoundReport | None:
+        """A round, unless it is to stop; one that fails is logged and followed by the next."""
+        one = self.watched
+        rounding = asyncio.create_task(one.probe.round())
+        await self._unless_over(math.inf, {rounding, stopping})
+        if not rounding.done():
+            rounding.cancel()
+            await asyncio.wait([rounding])
+            return None
+        if (error := rounding.exception()) is not None:
+            one.counts.failed += 1
+            log.error("%s: a round failed: %s", one.cluster, error, exc_info=error)
+            return None
+        return rounding.result()
+
+    async def _unless_over(self, seconds: float, tasks: "set[asyncio.Task[Any]]") -> None:
+        """Waits until one of the tasks is done, the time is over, or this collector leads no longer."""
+        end = time.monotonic() + seconds
+        while self._may_ask() and (left_s := end - time.monotonic()) > 0:
+            done, _ = await asyncio.wait(tasks, timeout=min(left_s, LEADS_EVERY_S), return_when=asyncio.FIRST_COMPLETED)
+            if done:
+                return
+
+
+def _log_summary(cluster: str, report: RoundReport, output: KafkaOutput | None) -> None:
+    waiting = f"; {output.sent} events sent, {len(output.backlog)} wait" if output is not None else ""
+    log.info(
+        "%s: %s groups in %.1f s with %s requests, %s groups without members%s",
+        cluster, report.groups, report.took_s, report.requests, report.without_members, waiting,
+    )  # fmt: skip

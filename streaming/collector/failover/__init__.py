@@ -1,0 +1,1 @@
+"""One collector of several asks each cluster, and another one takes over when it ends."""

@@ -1,0 +1,76 @@
+"""Whether this collector may ask a cluster now, and the memory that one collector leaves to the next."""
+
+import zlib
+from typing import Protocol
+
+from streaming.collector.failover.membership import Membership
+from streaming.collector.probing.live_transport import RUNNING_INFO_TIMEOUT_MS
+from streaming.collector.probing.memory import Memory, MemoryFile, decode, encode, is_to_save
+
+
+class Leadership(Protocol):
+    """Of one cluster. ``begin`` returns whether asking begins now; ``stopped`` is called when nothing is asked more.
+
+    ``slow_after_ms``: for so long after the beginning, requests of the collector before may still wait for an answer.
+    """
+
+    @property
+    def slow_after_ms(self) -> int: ...
+
+    def may_ask(self) -> bool: ...
+
+    def begin(self) -> bool: ...
+
+    def stopped(self) -> None: ...
+
+    def load(self) -> Memory | None: ...
+
+    def save(self, memory: Memory) -> None: ...
+
+
+class Alone:
+    """There is no other collector, or nobody said so in the configuration. The memory is in a file."""
+
+    slow_after_ms = 0
+
+    def __init__(self, file: MemoryFile) -> None:
+        self.load, self.save = file.load, file.save
+
+    def may_ask(self) -> bool:
+        return True
+
+    def begin(self) -> bool:
+        return True
+
+    def stopped(self) -> None:
+        """Nobody waits for it."""
+
+
+class Elected:
+    """One of several collectors. The memory is in their topic, compressed, since Kafka's records are at most 1 MB."""
+
+    slow_after_ms = RUNNING_INFO_TIMEOUT_MS
+
+    def __init__(self, cluster: str, membership: Membership) -> None:
+        self._cluster = cluster
+        self._membership = membership
+        self._saved: Memory | None = None
+
+    def may_ask(self) -> bool:
+        return self._membership.may_ask(self._cluster)
+
+    def begin(self) -> bool:
+        return self._membership.begin(self._cluster)
+
+    def stopped(self) -> None:
+        self._membership.stopped(self._cluster)
+
+    def load(self) -> Memory | None:
+        record = self._membership.record(self._cluster)
+        self._saved = None
+        return None if record is None else decode(self._cluster, zlib.decompress(record))
+
+    def save(self, memory: Memory) -> None:
+        if is_to_save(self._saved, memory):
+            self._saved = memory
+            self._membership.write(self._cluster, zlib.compress(encode(memory)))

@@ -1,0 +1,210 @@
+"""Kafka's group membership decides which collector asks which cluster.
+
+All collectors with one configuration are consumers of one topic. Each cluster belongs to one partition of it, by its
+name alone, so that collectors whose lists of clusters differ for a while agree about each cluster. Whoever owns the
+partition asks the cluster. The records of a partition are the memories of its clusters: a successor has read them
+before it begins to ask.
+"""
+
+import logging
+import time
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from threading import Condition, Event, Thread
+from typing import Any
+
+from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.errors import KafkaError, TopicAlreadyExistsError
+
+from streaming.collector.failover.term import HEARTBEAT_MS, SESSION_MS, Term
+from streaming.collector.output.kafka import check_reachable
+from streaming.config.values import server_list
+
+PARTITIONS = 48  # has many divisors, so that two, three, four, six and eight collectors get equally many
+POLL_MS = 200
+STOP_ASKING_WITHIN_S = 4  # Kafka's session goes on meanwhile, since it is longer
+WRITE_WITHIN_S = 3
+SEGMENT_MS = 3_600_000  # Kafka compacts closed segments only
+RETRY_AFTER_S = 2
+log = logging.getLogger(__name__)
+
+
+def connect(bootstrap_servers: str, options: Mapping[str, Any], topic: str) -> tuple[Any, Any]:
+    """A consumer of the group and a producer; the topic is created if it is missing. Raises KafkaError, OSError."""
+    servers = list(server_list(bootstrap_servers))
+    check_reachable(servers)
+    common = {"bootstrap_servers": servers, **options}
+    without_compression = {name: value for name, value in common.items() if name != "compression_type"}
+    _create(topic, without_compression)
+    consumer = KafkaConsumer(
+        group_id=topic,
+        session_timeout_ms=SESSION_MS,
+        heartbeat_interval_ms=HEARTBEAT_MS,
+        max_poll_interval_ms=10 * SESSION_MS,
+        partition_assignment_strategy=[CooperativeStickyAssignor],
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        **without_compression,
+    )
+    return consumer, KafkaProducer(acks="all", max_block_ms=WRITE_WITHIN_S * 1000, **common)
+
+
+def _create(topic: str, options: Mapping[str, Any]) -> None:
+    """Kafka's own number of replicas holds for it. Whoever may not create topics finds one that exists."""
+    admin = KafkaAdminClient(**options)
+    try:
+        if topic not in admin.list_topics():
+            configs = {"cleanup.policy": "compact", "segment.ms": str(SEGMENT_MS)}
+            admin.create_topics({topic: {"num_partitions": PARTITIONS, "replication_factor": -1, "configs": configs}})
+    except TopicAlreadyExistsError:
+        pass
+    finally:
+        admin.close()
+
+
+def partition_of(cluster: str) -> int:
+    return zlib.crc32(cluster.encode()) % PARTITIONS
+
+
+class Membership(ConsumerRebalanceListener):
+    """The partitions that this collector owns, and the newest record of each cluster in them.
+
+    ``connect`` makes a consumer of the group and a producer; it raises KafkaError or OSError while Kafka is away.
+    ``begin``, ``write`` and ``stopped`` are called by the loop of each cluster. Kafka gets a partition back when no
+    cluster of it is asked any more and the last memories are written.
+    """
+
+    def __init__(self, connect: Callable[[], tuple[Any, Any]], topic: str) -> None:
+        self._connect = connect
+        self._topic = topic
+        self._is_away = False
+        self._records: dict[str, bytes] = {}
+        self._to_write: dict[str, bytes] = {}
+        self._producer: Any = None
+        self._term = Term()
+        self._owned: frozenset[int] = frozenset()  # and read to the end
+        self._unread: dict[int, int] = {}  # owned, and up to which offset they must be read
+        self._asking: set[str] = set()
+        self._changed = Condition()
+        self._over = Event()
+        self._thread = Thread(target=self._run, name="collectors", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Leaves the group, so that another collector takes over at once. Call it when nothing is asked any more."""
+        self._over.set()
+        self._thread.join(STOP_ASKING_WITHIN_S + 3 * WRITE_WITHIN_S)
+
+    # --- what the loops of the clusters ask and report
+
+    def may_ask(self, cluster: str) -> bool:
+        return partition_of(cluster) in self._owned and self._term.is_valid(time.monotonic())
+
+    def begin(self, cluster: str) -> bool:
+        """Returns whether the cluster is asked by this collector from now on."""
+        with self._changed:
+            if self.may_ask(cluster):
+                self._asking.add(cluster)
+            return cluster in self._asking
+
+    def record(self, cluster: str) -> bytes | None:
+        """The newest record of a cluster that it may ask."""
+        return self._records.get(cluster)
+
+    def write(self, cluster: str, record: bytes) -> None:
+        self._to_write[cluster] = record
+
+    def stopped(self, cluster: str) -> None:
+        """Notes that nothing is asked of the cluster any more."""
+        with self._changed:
+            self._asking.discard(cluster)
+            self._changed.notify_all()
+
+    # --- the thread
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            try:
+                consumer, self._producer = self._connect()
+                self._follow(consumer)
+            except (KafkaError, OSError) as error:
+                if not self._is_away:
+                    log.warning("Kafka does not say which collector asks: %s", str(error) or type(error).__name__)
+                self._is_away = True
+                self._over.wait(RETRY_AFTER_S)
+
+    def _follow(self, consumer: Any) -> None:
+        try:
+            consumer.subscribe([self._topic], listener=self)
+            while not self._over.is_set():
+                for records in consumer.poll(timeout_ms=POLL_MS).values():
+                    self._take(records)
+                self._note_heartbeat(consumer)
+                self._note_read(consumer)
+                self._write()
+        finally:
+            self._give_back(set(self._owned) | set(self._unread))
+            self._term.end()
+            consumer.close(autocommit=False, timeout_ms=WRITE_WITHIN_S * 1000)
+            self._producer.close(timeout=WRITE_WITHIN_S)
+
+    def _take(self, records: Iterable[Any]) -> None:
+        self._records |= {record.key.decode("utf-8", "replace"): record.value for record in records if record.key}
+
+    def _note_heartbeat(self, consumer: Any) -> None:
+        """kafka-python shows the moments of its heartbeats only here."""
+        heartbeat = consumer._coordinator.heartbeat
+        sent_s, answered_s = heartbeat.last_send, heartbeat.last_receive
+        if answered_s >= sent_s:
+            self._term.heartbeat_answered(sent_s)
+            self._is_away = False
+
+    def _note_read(self, consumer: Any) -> None:
+        assigned = {one.partition for one in consumer.assignment()}
+        for number in assigned - self._owned - self._unread.keys():
+            at = TopicPartition(self._topic, number)
+            self._unread[number] = consumer.end_offsets([at])[at]
+        for number, end in list(self._unread.items()):
+            if number in assigned and consumer.position(TopicPartition(self._topic, number)) >= end:
+                del self._unread[number]
+                self._owned |= {number}
+
+    def _write(self) -> None:
+        """Sends the records that wait. One that Kafka does not take is written again with the next round's."""
+        while self._to_write:
+            cluster, record = self._to_write.popitem()
+            self._producer.send(self._topic, key=cluster.encode(), value=record, partition=partition_of(cluster))
+
+    # --- what Kafka tells, within poll
+
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        """Nothing is asked before the partitions have been read."""
+
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        self._give_back({one.partition for one in revoked})
+
+    def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
+        self._term.end()
+        self._give_back({one.partition for one in lost})
+
+    def _give_back(self, numbers: set[int]) -> None:
+        """Waits until nothing is asked of their clusters: only then another collector may ask."""
+        self._owned -= numbers
+        for number in numbers:
+            self._unread.pop(number, None)
+        with self._changed:
+            is_over = self._changed.wait_for(
+                lambda: not any(partition_of(cluster) in numbers for cluster in self._asking), STOP_ASKING_WITHIN_S
+            )
+        if not is_over:
+            log.error(
+                "a round did not stop within %s s; another collector takes its cluster over", STOP_ASKING_WITHIN_S
+            )
+        try:
+            self._write()
+            self._producer.flush(WRITE_WITHIN_S)
+        except KafkaError as error:
+            log.warning("what this collector remembers did not reach its successor: %s", error)

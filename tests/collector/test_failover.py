@@ -1,0 +1,141 @@
+"""Several collectors of one cluster: one asks, another takes over, and never two ask at once."""
+
+import asyncio
+import gc
+import logging
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from schemas.events import ConsumeProgress
+from streaming.collector.failover.leadership import Elected
+from streaming.collector.failover.membership import PARTITIONS, Membership, connect, partition_of
+from streaming.collector.failover.term import REQUEST_MS, SESSION_MS, Term
+from streaming.collector.probing.client_schedule import TAKEN_OVER, Chosen, ClientSchedule
+from streaming.collector.probing.memory import Memory, Remembered
+from streaming.loopback import LoopbackKafka
+from tests.collector.test_cluster_probe import QUICK, Told, play
+from tests.collector.test_real_kafka import until
+
+NOW = 1_700_000_000_000
+TAKES_OVER_WITHIN_S = 15
+# kafka-python leaves the socket of an attempt that failed to Python's collector
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+
+
+def test_a_collector_without_an_answered_heartbeat_asks_nothing() -> None:
+    assert not Term().is_valid(0)
+    assert not Term().is_valid(math.inf)
+
+
+def test_asking_ends_so_early_that_each_request_is_over_before_the_session() -> None:
+    term = Term()
+    term.heartbeat_answered(100.0)
+    last_s = 100.0 + (SESSION_MS - REQUEST_MS) / 1000
+    assert term.is_valid(last_s - 0.001)
+    assert not term.is_valid(last_s)
+    assert last_s + REQUEST_MS / 1000 <= 100.0 + SESSION_MS / 1000
+
+
+def test_an_older_heartbeat_that_is_answered_late_changes_nothing() -> None:
+    term = Term()
+    term.heartbeat_answered(100.0)
+    term.heartbeat_answered(90.0)
+    assert term.is_valid(105.0)
+    term.end()
+    assert not term.is_valid(100.0)
+
+
+def test_partitions_go_by_the_name_alone() -> None:
+    assert {partition_of(f"cluster-{number}") for number in range(2_000)} == set(range(PARTITIONS))
+    assert partition_of("prod") == partition_of("prod")
+
+
+@pytest.fixture
+def own_kafka(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[LoopbackKafka]:
+    caplog.set_level(logging.CRITICAL, "kafka")  # its log records keep sockets alive
+    with LoopbackKafka(tmp_path / "kafka") as started:
+        yield started
+    gc.collect()  # here, where the warnings are expected
+
+
+@contextmanager
+def collector(own_kafka: LoopbackKafka) -> Iterator[Elected]:
+    """A member of the group that asks the cluster ``prod``, as soon as it may."""
+    membership = Membership(lambda: connect(own_kafka.bootstrap_servers, {}, "collectors"), "collectors")
+    membership.start()
+    try:
+        elected = Elected("prod", membership)
+        until(elected.begin, TAKES_OVER_WITHIN_S)
+        yield elected
+        elected.stopped()
+    finally:
+        membership.close()
+
+
+@pytest.mark.kafka
+def test_what_a_collector_remembers_reaches_the_next(own_kafka: LoopbackKafka) -> None:
+    memory = Memory(NOW, {"g": Remembered(("T",)), "h": Remembered((), NOW - 5, {"a": [(NOW, ("T", "U"))]})})
+    with collector(own_kafka) as first:
+        assert first.load() is None
+        first.save(memory)
+    with collector(own_kafka) as second:
+        assert second.load() == memory
+
+
+@pytest.mark.kafka
+def test_nothing_may_be_asked_while_kafka_is_away_for_long(own_kafka: LoopbackKafka) -> None:
+    with collector(own_kafka) as one:
+        assert one.may_ask()
+        own_kafka.stop()
+        until(lambda: not one.may_ask(), (SESSION_MS - REQUEST_MS) / 1000 + 0.5)
+        one.stopped()
+        own_kafka.start()
+        until(one.begin, 60)
+
+
+def test_clients_and_offsets_wait_for_the_requests_of_the_collector_before() -> None:
+    """The lists are asked for at once: they are answered within the time that a collector stops before its session."""
+
+    async def scene(told: Told) -> None:
+        told.probe.recall(None, 500)
+        await told.round()
+        assert told.marker().brokers[0].answered
+        assert told.marker().asked == ()
+        assert not told.of(ConsumeProgress)
+        await asyncio.sleep(0.5)
+        await told.round()
+        assert set(told.marker().asked) == {"c1", "c2"}
+
+    play(scene)
+
+
+def test_a_schedule_asks_no_client_before_it_may() -> None:
+    schedule = ClientSchedule(QUICK)
+    schedule.begin_at(NOW + 12_000)
+    for now, chosen in (
+        (NOW, Chosen((), {"c": TAKEN_OVER})),
+        (NOW + 11_999, Chosen((), {"c": TAKEN_OVER})),
+        (NOW + 12_000, Chosen(("c",), {})),
+    ):
+        schedule.know("g", ["c"], now)
+        assert schedule.choose("g", now) == chosen
+
+
+def test_a_round_is_given_up_when_another_collector_may_ask() -> None:
+    """No marker of it says that brokers gave no answer."""
+    may_ask = [True]
+
+    async def scene(told: Told) -> None:
+        await told.round()
+        before = sum(told.fake.nodes["broker-a"].requests.values())
+        may_ask[0] = False
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(told.round(), 1)
+        assert told.events == []
+        assert sum(told.fake.nodes["broker-a"].requests.values()) == before
+
+    play(scene, may_ask=lambda: may_ask[0])
