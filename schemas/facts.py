@@ -242,8 +242,7 @@ class AlertFact(Payload, frozen=True, kw_only=True):
         "clients that the cause names, then owners and expected owners of the queues; at most 20",
     ] = ()
     changes: Annotated[
-        tuple[AlertChange, ...],
-        "changes from ten minutes before the alert until the row, the newest last, at most 10",
+        tuple[AlertChange, ...], "changes from ten minutes before the alert until the row, the newest last, at most 10"
     ] = ()
     waiting: Annotated[int | None, "number of messages not consumed in its queues; null: not known"] = None
     oldest_ts: Annotated[int | None, "the oldest message not consumed was stored after this; null: not known"] = None
@@ -472,17 +471,14 @@ class HealthFact(Payload, frozen=True, kw_only=True):
     ]
     batch_id: Annotated[int, "number of the detection job's micro-batch"]
     groups: Annotated[
-        int,
-        "the most groups of which one micro-batch had events since the row before",
-        AsColumn("consumer_groups"),
+        int, "the most groups of which one micro-batch had events since the row before", AsColumn("consumer_groups")
     ]
     rounds: Annotated[int, "number of collection rounds read since the row before"]
     events: Annotated[int, "number of events read since the row before"]
     quarantined: Annotated[int, "number of records quarantined since the row before"]
     brokers_unanswered: Annotated[int, "number of broker answers that were missing in those rounds"]
     lag_ms: Annotated[
-        int | None,
-        "age of the newest round by the job's clock, in milliseconds; null: no round has come",
+        int | None, "age of the newest round by the job's clock, in milliseconds; null: no round has come"
     ]
     events_per_s: Annotated[float, "events read per second since the row before"]
     batch_ms: Annotated[int, "duration of the newest micro-batch that has ended, in milliseconds"]

@@ -45,9 +45,7 @@ FACT_KEYS = (
     Column("identity", "STRING", "identity of the detection job's checkpoint that the fact came from"),
     Column("shard", "INT", "number of the shard of the group's state"),
     Column(
-        "seq",
-        "BIGINT",
-        "number of the fact within (cluster, group); of a quarantined record: its Kafka offset or line",
+        "seq", "BIGINT", "number of the fact within (cluster, group); of a quarantined record: its Kafka offset or line"
     ),
     Column(
         "fact", "STRING", "kind of the fact: the payload column of this name is filled, for group it is group_status"
@@ -205,10 +203,7 @@ MONITOR_FAULTS = Table(
         CLUSTER,
         GROUP,
         Column(
-            "fault",
-            "STRING",
-            "evaluation_failed (an error in evenkeel) or events_lost (a gap in what arrived)",
-            "fact",
+            "fault", "STRING", "evaluation_failed (an error in evenkeel) or events_lost (a gap in what arrived)", "fact"
         ),
         *_fields(facts.EvaluationFailedFact),
         *_fields(facts.EventsLostFact),

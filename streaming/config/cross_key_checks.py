@@ -1,17 +1,18 @@
-"""Checks of the configuration across keys: values that go together, and what the machine allows."""
+"""Checks of the configuration across keys: values that go together, rules that others hide, what the machine allows."""
 
 import json
 import os
 import re
 import stat
 from collections.abc import Container, Iterator
+from fnmatch import fnmatchcase
+from functools import lru_cache
 from itertools import combinations
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from streaming.config.config_errors import KeyPath
 from streaming.config.options import producer_arguments
-from streaming.config.patterns import covers
 from streaming.config.secrets import text_file_fault
 from streaming.config.sections import NAME_OF_PARAM, PARAM_KEYS, Collector, Config, Rule, Source, Web
 from streaming.config.storages import storage_fault
@@ -33,6 +34,7 @@ TABLES: KeyPath = ("tables", "path")
 CHECKPOINT: KeyPath = ("job", "checkpoint")
 NOTIFIER: KeyPath = ("notify", "state")
 EVERY_FOLDER = frozenset({TABLES, CHECKPOINT, NOTIFIER})
+_PATTERN_PARTS = re.compile(r"\[!?\]?[^\]]*\]|.", re.DOTALL)
 
 
 def broken_rules(config: Config, writes: Container[KeyPath] = EVERY_FOLDER) -> Iterator[Broken]:
@@ -251,3 +253,37 @@ def _unreachable(rules: tuple[Rule, ...]) -> Iterator[Broken]:
                 here, there = ("groups", number), ("groups", before)
                 allowed = f"a pattern that groups[{before}] does not match already; the first match counts"
                 yield Broken(((*here, "group"), (*here, "cluster"), there), rule.group, allowed)
+
+
+@lru_cache(maxsize=4096)
+def covers(wide: str, narrow: str) -> bool:
+    """True if ``wide`` surely matches every name that ``narrow`` matches. With classes as [a-c] it may be unsure."""
+    return _covers(tuple(_PATTERN_PARTS.findall(wide)), tuple(_PATTERN_PARTS.findall(narrow)))
+
+
+def _covers(wide: tuple[str, ...], narrow: tuple[str, ...]) -> bool:
+    """True if covered. ``reached``: how many parts of ``wide`` can have matched the parts of ``narrow`` so far."""
+    reached = _past_stars({0}, wide)
+    for part in narrow:
+        reached = _past_stars({at for one in reached for at in _after(one, wide, part)}, wide)
+    return len(wide) in reached
+
+
+def _after(at: int, wide: tuple[str, ...], part: str) -> tuple[int, ...]:
+    if at == len(wide):
+        return ()
+    if wide[at] == "*":
+        return (at,)
+    is_letter = len(part) == 1 and part not in "*?"
+    takes = wide[at] == part or (wide[at] == "?" and part != "*") or (is_letter and fnmatchcase(part, wide[at]))
+    return (at + 1,) if takes else ()
+
+
+def _past_stars(reached: set[int], wide: tuple[str, ...]) -> set[int]:
+    """The numbers with following stars added: a star may also match nothing."""
+    found = set(reached)
+    for at in sorted(reached):
+        while at < len(wide) and wide[at] == "*":
+            at += 1
+            found.add(at)
+    return found

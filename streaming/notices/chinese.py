@@ -3,6 +3,13 @@
 from streaming.notices.evidence_chinese import CHINESE_EVIDENCE
 from streaming.notices.language import Advice, Language, Noun, Trouble
 
+_JOB = "作业：evenkeel run 是否还在运行，日志里有什么"
+_RECORDS = "Kafka：事件 Topic 是否还有新数据"
+_JOB_MACHINE = "作业所在机器：CPU 或磁盘是否被其他任务占用"
+_COLLECTOR = "采集器：evenkeel collect 是否还在运行，日志和 /readyz 里有什么"
+_PRODUCERS = "quarantine 表中原因为 contradicts 的记录：各生产者是否都是自己的采集器"
+_KAFKA = "Kafka：是否在运行，作业所在的机器能否连上"
+
 CHINESE = Language(
     findings_doc="findings.zh-CN.md",
     severities={"critical": "严重", "warning": "警告", "info": "提示", "none": "提示"},
@@ -141,11 +148,7 @@ CHINESE = Language(
             "evenkeel 自 {since} UTC 起看不到任何数据",
             "evenkeel 已恢复监控，中断了 {age}",
             "在此期间不作任何判断：该集群的告警既不会触发也不会恢复，没有告警不代表一切正常。",
-            (
-                "作业：evenkeel run 是否还在运行，日志里有什么",
-                "采集器：evenkeel collect 是否还在运行，能否连上 NameServer",
-                "Kafka：事件 Topic 是否还有新数据",
-            ),
+            (_JOB, "采集器：evenkeel collect 是否还在运行，能否连上 NameServer", _RECORDS),
         ),
         "monitor_late": Trouble(
             "evenkeel 自 {since} UTC 起处理滞后",
@@ -153,7 +156,7 @@ CHINESE = Language(
             "追上之前告警暂缓发送，届时仍在触发的会补发；眼下的故障暂时看不到。",
             (
                 "monitor_health 表：lag_ms、batch_ms、events_per_s",
-                "作业所在机器：CPU 或磁盘是否被其他任务占用",
+                _JOB_MACHINE,
                 "作业是否重启过：中断之后要先读完 Kafka 中堆积的数据",
             ),
         ),
@@ -163,7 +166,7 @@ CHINESE = Language(
             "evenkeel 只以其中一个生产者的轮次为准，拒收另一个的。如果为准的一方有误，告警也可能有误。",
             (
                 "采集器所在机器：时钟是否准确",
-                "quarantine 表中原因为 contradicts 的记录：各生产者是否都是自己的采集器",
+                _PRODUCERS,
                 "谁能写入事件 Topic；也可用 source.trusted_sources 列出采集器",
             ),
         ),
@@ -178,10 +181,7 @@ CHINESE = Language(
         ),
     },
     test=Trouble(
-        "这是一条测试告警，一切正常",
-        "测试结束",
-        "由 evenkeel notify --test 发送。真实告警走同样的路径。",
-        (),
+        "这是一条测试告警，一切正常", "测试结束", "由 evenkeel notify --test 发送。真实告警走同样的路径。", ()
     ),
     units={"s": "秒", "min": "分钟", "h": "小时", "d": "天"},
     queues=Noun("{n} 个队列", "{n} 个队列"),
@@ -231,30 +231,17 @@ CHINESE = Language(
     checks={
         "facts_unreadable": ("表所在的存储：通知进程所在的机器能否读取？",),
         "job_failed": ("作业的日志；排除原因后重新启动 evenkeel run",),
-        "job_silent": ("作业：evenkeel run 是否还在运行，日志里有什么", "它所在的机器，以及表所在的存储"),
-        "job_slow": (
-            "作业所在机器：CPU 或磁盘是否被其他任务占用",
-            "monitor_health 表：batch_ms、working_ms、unread、events_per_s",
-        ),
-        "kafka_silent": ("Kafka：是否在运行，作业所在的机器能否连上",),
-        "slow_or_kafka": (
-            "作业所在机器：CPU 或磁盘是否被其他任务占用",
-            "Kafka：是否在运行，作业所在的机器能否连上",
-        ),
-        "nothing_sent": ("采集器：evenkeel collect 是否还在运行，日志和 /readyz 里有什么",),
+        "job_silent": (_JOB, "它所在的机器，以及表所在的存储"),
+        "job_slow": (_JOB_MACHINE, "monitor_health 表：batch_ms、working_ms、unread、events_per_s"),
+        "kafka_silent": (_KAFKA,),
+        "slow_or_kafka": (_JOB_MACHINE, _KAFKA),
+        "nothing_sent": (_COLLECTOR,),
         "none_of_it_sent": (
             "该集群的采集器：是否还在运行，日志和 /readyz 里有什么",
             "从采集器所在的机器能否连上该集群的 NameServer 和 Broker",
         ),
-        "no_rounds": (
-            "采集器：evenkeel collect 是否还在运行，日志和 /readyz 里有什么",
-            "Kafka：事件 Topic 是否还有新数据",
-            "作业所在机器：CPU 或磁盘是否被其他任务占用",
-        ),
-        "lists_contradict": (
-            "该 Broker：两个采集器连到的是否是同一个副本",
-            "quarantine 表中原因为 contradicts 的记录：各生产者是否都是自己的采集器",
-        ),
+        "no_rounds": (_COLLECTOR, _RECORDS, _JOB_MACHINE),
+        "lists_contradict": ("该 Broker：两个采集器连到的是否是同一个副本", _PRODUCERS),
         "sent_late": ("采集器：指标 collector_events_waiting 和日志", "采集器与作业所在机器的时钟"),
     },
     comma="，",

@@ -3,6 +3,13 @@
 from streaming.notices.evidence_english import ENGLISH_EVIDENCE
 from streaming.notices.language import Advice, Language, Noun, Trouble
 
+_JOB = "the job: is evenkeel run alive, and what does its log say?"
+_JOB_MACHINE = "the job's machine: is its CPU or disk busy with something else?"
+_COLLECTOR = "the collector: is evenkeel collect alive, and what do its log and its /readyz say?"
+_KAFKA = "Kafka: does it run, and does the job's machine reach it?"
+_RECORDS = "Kafka: do records arrive in the events' topic?"
+_PRODUCERS = "the table quarantine, reason contradicts: is each producer a collector of yours?"
+
 ENGLISH = Language(
     findings_doc="findings.md",
     severities={"critical": "CRITICAL", "warning": "WARNING", "info": "INFO", "none": "INFO"},
@@ -81,9 +88,8 @@ ENGLISH = Language(
         "LOCK_STUCK": Advice(
             "queue not locked",
             "the group consumes orderly, and the expected owner does not have the broker's lock of the queue",
-            "wait 60 s: the lock of a client that is gone expires; if it does not, the broker's log names the"
-            " client that has"
-            " the lock",
+            "wait 60 s: the lock of a client that is gone expires; if it does not, the broker's log names the client"
+            " that has the lock",
         ),
         "ROOM_WITHOUT_CONSUMER": Advice(
             "room without consumer",
@@ -111,9 +117,8 @@ ENGLISH = Language(
         "LEFT_ROUTE": Advice(
             "left the route with messages",
             "these queues have left the route, but still contain messages that the group has not consumed",
-            "if the messages are needed, add the queues again (mqadmin updateTopic, or start the broker again)"
-            " until they"
-            " are consumed; else do nothing: this page is sent once, and the alert ends after an hour",
+            "if the messages are needed, add the queues again (mqadmin updateTopic, or start the broker again) until"
+            " they are consumed; else do nothing: this page is sent once, and the alert ends after an hour",
         ),
         "UNEXPLAINED": Advice(
             "cause unknown",
@@ -148,11 +153,7 @@ ENGLISH = Language(
             "evenkeel has seen nothing since {since} UTC",
             "evenkeel sees the cluster again, after {age}",
             "While this lasts, no alert of this cluster fires or resolves. No alert does not mean that all is well.",
-            (
-                "the job: is evenkeel run alive, and what does its log say?",
-                "the collector: is evenkeel collect alive, and does it reach the name servers?",
-                "Kafka: do records arrive in the events' topic?",
-            ),
+            (_JOB, "the collector: is evenkeel collect alive, and does it reach the name servers?", _RECORDS),
         ),
         "monitor_late": Trouble(
             "evenkeel has lagged behind since {since} UTC",
@@ -161,7 +162,7 @@ ENGLISH = Language(
             " seen yet.",
             (
                 "the table monitor_health: lag_ms, batch_ms, events_per_s",
-                "the job's machine: is its CPU or disk busy with something else?",
+                _JOB_MACHINE,
                 "its restarts: after an outage the job reads all records that have waited in Kafka",
             ),
         ),
@@ -172,7 +173,7 @@ ENGLISH = Language(
             " are alerts.",
             (
                 "the collectors' machines: are their clocks right?",
-                "the table quarantine, reason contradicts: is each producer a collector of yours?",
+                _PRODUCERS,
                 "who may write to the events' topic, and source.trusted_sources, which may name the collectors",
             ),
         ),
@@ -243,33 +244,17 @@ ENGLISH = Language(
     checks={
         "facts_unreadable": ("the storage of the tables: can the notifier's machine read it?",),
         "job_failed": ("the job's log; start evenkeel run again once the cause is mended",),
-        "job_silent": (
-            "the job: is evenkeel run alive, and what does its log say?",
-            "its machine, and the storage of the tables",
-        ),
-        "job_slow": (
-            "the job's machine: is its CPU or disk busy with something else?",
-            "the table monitor_health: batch_ms, working_ms, unread, events_per_s",
-        ),
-        "kafka_silent": ("Kafka: does it run, and does the job's machine reach it?",),
-        "slow_or_kafka": (
-            "the job's machine: is its CPU or disk busy with something else?",
-            "Kafka: does it run, and does the job's machine reach it?",
-        ),
-        "nothing_sent": ("the collector: is evenkeel collect alive, and what do its log and its /readyz say?",),
+        "job_silent": (_JOB, "its machine, and the storage of the tables"),
+        "job_slow": (_JOB_MACHINE, "the table monitor_health: batch_ms, working_ms, unread, events_per_s"),
+        "kafka_silent": (_KAFKA,),
+        "slow_or_kafka": (_JOB_MACHINE, _KAFKA),
+        "nothing_sent": (_COLLECTOR,),
         "none_of_it_sent": (
             "the collector of this cluster: is it alive, and what do its log and its /readyz say?",
             "the cluster's name servers and brokers, as seen from the collector's machine",
         ),
-        "no_rounds": (
-            "the collector: is evenkeel collect alive, and what do its log and its /readyz say?",
-            "Kafka: do records arrive in the events' topic?",
-            "the job's machine: is its CPU or disk busy with something else?",
-        ),
-        "lists_contradict": (
-            "the broker: do both collectors reach the same replica of it?",
-            "the table quarantine, reason contradicts: is each producer a collector of yours?",
-        ),
+        "no_rounds": (_COLLECTOR, _RECORDS, _JOB_MACHINE),
+        "lists_contradict": ("the broker: do both collectors reach the same replica of it?", _PRODUCERS),
         "sent_late": (
             "the collector: collector_events_waiting of its metrics, and its log",
             "the clocks of the collector's and the job's machines",

@@ -95,10 +95,7 @@ def note_on(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = t
 
 def _stale_words(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None) -> str:
     fact = alert.fact
-    kept_open = {
-        AlertReason.COMES_AND_GOES.value: words.at_rest,
-        AlertReason.LISTS_DIFFER.value: words.lists_differ,
-    }
+    kept_open = {AlertReason.COMES_AND_GOES.value: words.at_rest, AlertReason.LISTS_DIFFER.value: words.lists_differ}
     template, since_ts = kept_open.get(fact.kept_open or fact.reason, ""), fact.right_since_ts or alert.ts
     if not template and fact.stale:
         template, since_ts = words.stale, seen_ts(alert)

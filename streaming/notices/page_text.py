@@ -18,8 +18,6 @@ ALERTS_AT_MOST = 3
 CAUSES_AT_MOST = 2
 TITLE_WIDTH = 200
 SAYS_ITS_CAUSE = Kind.INCONSISTENT_SUBSCRIPTION.value  # a title with the cause, too, would repeat it
-
-
 NOWHERE = Site()
 MORE_LEFT_OUT = "…"
 NARROWER = (160, 100, 60)  # widths in cells, for channels with short messages

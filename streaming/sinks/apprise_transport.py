@@ -31,12 +31,12 @@ def use_bounds(target: object) -> bool:
     for name, module in list(sys.modules.items()):
         if name.startswith("apprise."):
             _replace(module)
-    used = [module for name, module in sys.modules.items() if _belongs(name, target)]
+    homes = set(_homes(target))
+    used = [module for name, module in sys.modules.items() if ".".join(name.split(".")[:3]) in homes]
     if any("SocketTransport" in vars(module) for module in used):
         return False
-    return any(_HTTP in vars(module).values() or _MAIL in vars(module).values() for module in used) or _is_silent(
-        target
-    )
+    is_silent = any(home.rsplit(".", 1)[1] in _READ_NOTHING for home in homes)
+    return is_silent or any(_HTTP in vars(module).values() or _MAIL in vars(module).values() for module in used)
 
 
 def forget_answer() -> None:
@@ -78,7 +78,7 @@ class _Mail(ModuleType):
         return getattr(smtplib, name)
 
 
-class _BoundedAnswers(smtplib.SMTP):
+class _SMTP(smtplib.SMTP):
     """Connections that read no more of an answer than by HTTP, and end in time."""
 
     _deadline: Deadline | None = None
@@ -104,11 +104,7 @@ class _BoundedAnswers(smtplib.SMTP):
             self._deadline.close()
 
 
-class _SMTP(_BoundedAnswers):
-    pass
-
-
-class _SMTPS(_BoundedAnswers, smtplib.SMTP_SSL):
+class _SMTPS(_SMTP, smtplib.SMTP_SSL):
     pass
 
 
@@ -126,18 +122,9 @@ def _replace(module: ModuleType) -> None:
             setattr(module, name, ours)
 
 
-def _belongs(name: str, target: object) -> bool:
-    """Whether the module is part of the plugin."""
-    return any(name == home or name.startswith(f"{home}.") for home in _homes(target))
-
-
 def _homes(target: object) -> Iterator[str]:
     """The modules of the plugin's class and of its base classes, such as ``apprise.plugins.slack``."""
     for kind in type(target).__mro__:
         parts = kind.__module__.split(".")
         if parts[:2] == ["apprise", "plugins"] and parts[2:3] not in ([], ["base"]):
             yield ".".join(parts[:3])
-
-
-def _is_silent(target: object) -> bool:
-    return any(home.rsplit(".", 1)[1] in _READ_NOTHING for home in _homes(target))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.config.config_errors import ConfigFaults
+from streaming.config.cross_key_checks import covers
 from streaming.config.load import load_config
-from streaming.config.patterns import covers
 
 patterns = st.text("ab*?", max_size=6) | st.sampled_from(["[ab]*", "a[!b]", "[]a]b", "[a"])
 
