@@ -113,9 +113,7 @@ def _answer(case: Case, client_id: str) -> Answer:
 
 
 def _orders(case: Case) -> Iterator[Pair]:
-    """Sorted lists of the file, and our own order of the same items in another order: sorting is part of the
-    strategy.
-    """
+    """Sorted lists of the file, and our own order of the same items, mixed: sorting is part of the strategy."""
     if not case.inputs_are_sorted:
         return
     for queues in (case.queues, *case.queue_views.values()):

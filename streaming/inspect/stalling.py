@@ -16,9 +16,7 @@ NO_OFFSETS = "its brokers have not given the offsets"
 
 
 class _Stall(NamedTuple):
-    """A kind of stall. ``lasts_ms``: the time messages have waited; 0: none wait. ``judged_after_ms``: the core's
-    limit.
-    """
+    """A kind of stall. ``lasts_ms``: for how long messages have waited; 0: none wait."""
 
     kind: Kind
     not_seen: str

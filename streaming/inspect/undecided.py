@@ -103,9 +103,7 @@ def of_topic(findings: TopicFindings) -> Iterator[Undecided]:
 
 
 def _said_once(findings: TopicFindings) -> Iterator[Undecided]:
-    """Questions after one report. Clients are asked at different times: a queue that moves looks lost or owned
-    twice.
-    """
+    """Questions after one report. Clients are asked one after the other, so a queue that moves looks wrong."""
     for kind, indices, candidate in found_by_kind(findings):
         if candidate is not None and not candidate.has_held_long_enough:
             yield _unclear(findings, kind, indices, SAID_ONCE)

@@ -50,9 +50,7 @@ class Answer:
 
 
 class Database:
-    """The database. Raises SetupError if DuckDB is not installed, and SourceError if there are no tables of
-    evenkeel.
-    """
+    """The database. Raises SetupError if DuckDB is not installed, and SourceError without tables of evenkeel."""
 
     def __init__(self, tables: str, notifier_state: Path) -> None:
         self._tables, self._silences = tables, SilenceFiles(notifier_state)
@@ -68,9 +66,7 @@ class Database:
         self._db.execute(VIEWS.read_text(encoding="utf-8"))
 
     def answers(self, text: str) -> Iterator[Answer]:
-        """One answer for each statement of ``text``. Raises SourceError, with DuckDB's reason, for the first
-        refused one.
-        """
+        """One answer for each statement. Raises SourceError, with DuckDB's reason, for the first refused one."""
         refused = self._duckdb.Error
         try:
             for statement in self._duckdb.extract_statements(text):

@@ -66,14 +66,14 @@ def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None)
             Route("/silence", silencing.add, methods=["POST"]),
             Route("/silence/end", silencing.end, methods=["POST"]),
             Route("/changes", changes(context)),
-            Route("/language", choice(LANGUAGE_COOKIE, WORDS, "en")),
-            Route("/zone", choice(ZONE_COOKIE, ZONES, "local")),
-            Route("/static/{name}", static(context)),
+            Route("/language", partial(choice, LANGUAGE_COOKIE, WORDS, "en")),
+            Route("/zone", partial(choice, ZONE_COOKIE, ZONES, "local")),
+            Route("/static/{name}", partial(static, context)),
             api_routes(facts),
-            *(Route(path, endpoint(exposition)) for path in ENDPOINTS),
+            *(Route(path, partial(endpoint, exposition)) for path in ENDPOINTS),
         ],
         middleware=[Middleware(Guard, access=Access(settings.access))],
-        exception_handlers={HTTPException: not_found(context)},
+        exception_handlers={HTTPException: partial(not_found, context)},
     )
 
 
@@ -157,52 +157,38 @@ async def open_link(request: Request) -> Response:
     return RedirectResponse(address("/", cluster=cluster), 303)
 
 
-def choice(cookie: str, known: Container[str], default: str) -> Handler:
+async def choice(cookie: str, known: Container[str], default: str, request: Request) -> Response:
     """Store the choice of a reader (``to`` of the address) in a cookie, and redirect to the page with the link."""
-
-    async def handle(request: Request) -> Response:
-        back = text(request.query_params, "back", 4000)
-        is_here = back.startswith("/") and not back.startswith(("//", "/\\"))
-        response = RedirectResponse(back if is_here else "/", 303)
-        chosen = one_of(request.query_params, "to", known, default)
-        secure = request.url.scheme == "https"
-        response.set_cookie(cookie, chosen, max_age=YEAR_S, path="/", httponly=True, samesite="strict", secure=secure)
-        return response
-
-    return handle
+    back = text(request.query_params, "back", 4000)
+    is_here = back.startswith("/") and not back.startswith(("//", "/\\"))
+    response = RedirectResponse(back if is_here else "/", 303)
+    chosen = one_of(request.query_params, "to", known, default)
+    secure = request.url.scheme == "https"
+    response.set_cookie(cookie, chosen, max_age=YEAR_S, path="/", httponly=True, samesite="strict", secure=secure)
+    return response
 
 
-def static(context: Context) -> Handler:
-    async def handle(request: Request) -> Response:
-        file = context.static.get(request.path_params["name"])
-        if file is None:
-            return PlainTextResponse("There is no such file.", 404)
-        return Response(file.content, media_type=file.media_type, headers={"Cache-Control": KEPT})
-
-    return handle
+async def static(context: Context, request: Request) -> Response:
+    file = context.static.get(request.path_params["name"])
+    if file is None:
+        return PlainTextResponse("There is no such file.", 404)
+    return Response(file.content, media_type=file.media_type, headers={"Cache-Control": KEPT})
 
 
-def endpoint(exposition: Exposition) -> Handler:
-    """An endpoint for Prometheus and for supervisors, answered in a thread: the text of many groups takes a while.
+async def endpoint(exposition: Exposition, request: Request) -> Response:
+    """Answer Prometheus or a supervisor, in a thread: the text of many groups takes a while.
 
     The liveness answer needs no thread, so it comes even if all threads are busy.
     """
-
-    async def handle(request: Request) -> Response:
-        path = request.scope["path"]
-        if path in WITHOUT_USER:
-            return response(path, exposition)
-        return await run_in_threadpool(response, path, exposition)
-
-    return handle
+    path = request.scope["path"]
+    if path in WITHOUT_USER:
+        return response(path, exposition)
+    return await run_in_threadpool(response, path, exposition)
 
 
-def not_found(context: Context) -> Callable[[Request, Exception], Awaitable[Response]]:
-    async def handle(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        if error.status_code != 404:
-            return PlainTextResponse(error.detail, error.status_code, error.headers)
-        words = context.words(request)
-        return context.html(request, Answer("message.html", {"message": words("not_found")}, status=404))
-
-    return handle
+async def not_found(context: Context, request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code != 404:
+        return PlainTextResponse(error.detail, error.status_code, error.headers)
+    words = context.words(request)
+    return context.html(request, Answer("message.html", {"message": words("not_found")}, status=404))

@@ -1,8 +1,10 @@
 """The context that handlers share: the known facts, the user, the language, and how an answer is made."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timezone, tzinfo
+from threading import BoundedSemaphore
 from typing import Any, NamedTuple
 
 from anyio import CapacityLimiter
@@ -48,6 +50,17 @@ class Busy(MonitorError):
 
 
 STATUS: dict[type[MonitorError], int] = {BadRequest: 400, Refused: 403, NotFound: 404, Busy: 503}
+
+
+@contextmanager
+def acquired(places: BoundedSemaphore, seconds: float = 0) -> Iterator[None]:
+    """Take a place while something is done. Raises Busy if none is free within ``seconds``."""
+    if not places.acquire(timeout=seconds):
+        raise Busy
+    try:
+        yield
+    finally:
+        places.release()
 
 
 class Answer(NamedTuple):

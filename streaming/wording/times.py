@@ -40,9 +40,7 @@ def clock(ts: int, now: int, zone: tzinfo | None = timezone.utc) -> str:
 
 
 def _at(ts: int, zone: tzinfo | None = timezone.utc) -> datetime:
-    """The moment as a datetime. A time outside the calendar becomes its first or last moment, so that a page with
-    a wrong clock is still sent.
-    """
+    """The moment as a datetime. A time outside the calendar becomes its first or last: the page is still sent."""
     return (EPOCH + timedelta(milliseconds=min(max(ts, _FIRST), _LAST))).astimezone(zone)
 
 

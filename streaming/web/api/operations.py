@@ -1,20 +1,18 @@
 """The operations of the JSON API: one row each, from which the addresses and the OpenAPI document are made."""
 
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import timezone
 from typing import NamedTuple
 
 from msgspec import Struct
 from starlette.datastructures import QueryParams
 
 from schemas.facts import AlertState
-from streaming.errors import SourceError
 from streaming.explain.snapshot import ExplainedGroup
 from streaming.explain.snapshot_from_facts import snapshot_of
-from streaming.explain.times import parse_moment
 from streaming.web.api.answers import Alerts, Clusters, Group, Groups, KnownSilence, Queues, Silences
 from streaming.web.context import BadRequest
-from streaming.web.pages.group_page import GroupFacts
+from streaming.web.pages.group_page import LONGEST_TIME, GroupFacts, moment_asked
 from streaming.web.pages.overview_page import groups_wanted
 from streaming.web.request_values import one_of, required, text
 from streaming.web.views.alerts import in_order, silence_rows
@@ -80,7 +78,7 @@ class Api:
         """Return the group at a time. Raises NotFound if nothing is known of it at that time."""
         watch = self._context.watch
         name, now = (required(query, "cluster", 255), required(query, "group", 255)), watch.now_ms()
-        at = _moment(text(query, "at", 40), now)
+        at = moment_asked(text(query, "at", LONGEST_TIME), now, timezone.utc, lambda error: f"at: {error}")
         facts, monitor = self._facts.at(name, at, watch.known, hours_read(MINUTES[0]))
         return snapshot_of(facts, at, monitor)
 
@@ -126,15 +124,6 @@ def _known_word(query: QueryParams, name: str, known: tuple[str, ...]) -> str:
     if given and not one_of(query, name, known):
         raise BadRequest(f"{name}: one of {', '.join(known)}")
     return given
-
-
-def _moment(given: str, now: int) -> int | None:
-    if not given:
-        return None
-    try:
-        return parse_moment(given, datetime.fromtimestamp(now / 1000, timezone.utc), timezone.utc).ts
-    except SourceError as error:
-        raise BadRequest(f"at: {error}") from None
 
 
 def _group_of(row: OverviewRow) -> Group:

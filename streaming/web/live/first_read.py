@@ -1,8 +1,10 @@
 """Facts that the pages start with, from the tables: the newest status of each group, alerts, evenkeel's health."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from schemas.facts import Fact
+from schemas.table_definition import Table
 from schemas.tables import ALERTS, GROUP_STATUS, MONITOR_HEALTH
 from streaming.explain.read_facts import read_table
 from streaming.tables.fact_rows import facts_in
@@ -58,10 +60,7 @@ def _statuses(tables: str) -> Iterator[Fact]:
 
 
 def _alerts(tables: str) -> Iterator[Fact]:
-    rows = selection_of(tables, ALERTS.name)
-    if rows is None:
-        return
-    newest = {row["fingerprint"]: row["seq"] for row in rows.ask(_NEWEST_ALERTS).to_pylist()}
+    newest = {row["fingerprint"]: row["seq"] for row in _rows(tables, ALERTS, _NEWEST_ALERTS)}
     for some in _in_pieces(sorted(newest)):
         for fact in read_table(ALERTS, tables, is_one_of("fingerprint", some)):
             if newest.get(fact.payload.fingerprint) == fact.seq:  # type: ignore[attr-defined]
@@ -69,14 +68,16 @@ def _alerts(tables: str) -> Iterator[Fact]:
 
 
 def _health(tables: str) -> Iterator[Fact]:
-    rows = selection_of(tables, MONITOR_HEALTH.name)
-    if rows is None:
-        return
-    for row in rows.ask(_NEWEST_HEALTH).to_pylist():
+    for row in _rows(tables, MONITOR_HEALTH, _NEWEST_HEALTH):
         at = millis(row["ts"])
         yield from read_table(
             MONITOR_HEALTH, tables, f'"cluster" = {text(row["cluster"])} AND "ts" = to_timestamp_millis({at})'
         )
+
+
+def _rows(tables: str, table: Table, sql: str) -> list[dict[str, Any]]:
+    known = selection_of(tables, table.name)
+    return [] if known is None else known.ask(sql).to_pylist()
 
 
 def _in_pieces(items: list[str]) -> Iterable[list[str]]:

@@ -14,7 +14,7 @@ from streaming.explain.read_facts import read_group, read_monitor
 from streaming.explain.snapshot import MonitorStatus
 from streaming.explain.times import parse_moment
 from streaming.newest_facts import GroupName, newest_alerts
-from streaming.web.context import Answer, BadRequest, Busy, Context, NotFound
+from streaming.web.context import Answer, BadRequest, Context, NotFound, acquired
 from streaming.web.live.group_reader import read_now
 from streaming.web.rendering import address, machine_time
 from streaming.web.request_values import number, required, text
@@ -22,7 +22,6 @@ from streaming.web.views.alerts import silenced
 from streaming.web.views.group import Asked, group_view
 from streaming.web.views.known import Known
 from streaming.web.views.timeline import MINUTES, hours_read, span_of
-from streaming.web.words import Words
 
 READS_AT_ONCE = 3
 WAIT_FOR_READING_S = 5.0
@@ -48,7 +47,8 @@ class GroupFacts:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        facts = self._read(lambda: read_now(watch.tables, name, known, watch.now_ms(), hours))
+        with acquired(self._reading, WAIT_FOR_READING_S):
+            facts = read_now(watch.tables, name, known, watch.now_ms(), hours)
         with self._lock:
             self._kept[key] = facts
             while len(self._kept) > MOST_KEPT:
@@ -64,17 +64,11 @@ class GroupFacts:
         try:
             if at is None:
                 return self.now(name, known, hours), known.monitor(name[0])
-            return self._read(lambda: read_group(tables, name[1], name[0], at)), read_monitor(tables, name[0], at)
+            with acquired(self._reading, WAIT_FOR_READING_S):
+                facts = read_group(tables, name[1], name[0], at)
+            return facts, read_monitor(tables, name[0], at)
         except SourceError as error:
             raise NotFound(str(error)) from error
-
-    def _read(self, read: Callable[[], list[Fact]]) -> list[Fact]:
-        if not self._reading.acquire(timeout=WAIT_FOR_READING_S):
-            raise Busy
-        try:
-            return read()
-        finally:
-            self._reading.release()
 
 
 def group_page(facts: GroupFacts, request: Request) -> Answer | RedirectResponse:
@@ -85,7 +79,8 @@ def group_page(facts: GroupFacts, request: Request) -> Answer | RedirectResponse
     watch = context.watch
     known, live, now = watch.known, watch.changes.number(name), watch.now_ms()
     is_local = bool(text(query, "local"))
-    at = moment_asked(text(query, "at", LONGEST_TIME), now, words, words.zone if is_local else timezone.utc)
+    given, zone = text(query, "at", LONGEST_TIME), words.zone if is_local else timezone.utc
+    at = moment_asked(given, now, zone, lambda _: words("bad_time", given=given))
     if at is not None and is_local:
         return RedirectResponse(address("/group", cluster=name[0], group=name[1], at=machine_time(at)), 303)
     minutes = number(query, "minutes", MINUTES[0], MINUTES[-1], 0)
@@ -106,11 +101,11 @@ def group_page(facts: GroupFacts, request: Request) -> Answer | RedirectResponse
     return Answer("group.html", values, "", (changes, live) if at is None else None, cluster=name[0])
 
 
-def moment_asked(given: str, now: int, words: Words, zone: tzinfo | None = timezone.utc) -> int | None:
+def moment_asked(given: str, now: int, zone: tzinfo | None, refusal: Callable[[SourceError], str]) -> int | None:
     """The time in the query; None: now. ``zone``: for a time without a zone. Raises BadRequest for other text."""
     if not given:
         return None
     try:
         return parse_moment(given, datetime.fromtimestamp(now / 1000, timezone.utc), zone).ts
-    except SourceError:
-        raise BadRequest(words("bad_time", given=given)) from None
+    except SourceError as error:
+        raise BadRequest(refusal(error)) from None

@@ -12,9 +12,9 @@ from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.newest_facts import GroupName
 from streaming.simulation.planning.change import Change, checked, new_ids, size_of, work_of
 from streaming.simulation.planning.current_group import CurrentGroup, choose_group, known_group
-from streaming.simulation.planning.forecast import Forecast, forecasts, strategy_of
+from streaming.simulation.planning.forecast import forecasts, strategy_of
 from streaming.simulation.planning.queue_moves import STRATEGY_NAMES
-from streaming.web.context import Answer, BadRequest, Busy, NotFound
+from streaming.web.context import Answer, BadRequest, NotFound, acquired
 from streaming.web.pages.group_page import GroupFacts
 from streaming.web.request_values import Form, number, one_of, text
 from streaming.web.security.forms import is_meant
@@ -73,7 +73,8 @@ class PlanPage:
             raise BadRequest(str(error)) from error
         if work_of(change, current) > MOST_WORK:
             raise BadRequest(words("plan_too_large", **size_of(change, current)._asdict()))
-        found = self._tried(current, change)
+        with acquired(self._places), acquired(self._planning, WAIT_S):
+            found = forecasts(current, change)
         own = strategy_of(current)
         drawn = next((one for one in found if one.balance is not None and one.strategy == own), None)
         drawn = drawn or next((one for one in found if one.balance is not None), None)
@@ -84,19 +85,6 @@ class PlanPage:
             "drawn": drawn,
             "picture": plan_picture(drawn) if drawn is not None else None,
         }
-
-    def _tried(self, current: CurrentGroup, change: Change) -> list[Forecast]:
-        if not self._places.acquire(blocking=False):
-            raise Busy
-        try:
-            if not self._planning.acquire(timeout=WAIT_S):
-                raise Busy
-            try:
-                return forecasts(current, change)
-            finally:
-                self._planning.release()
-        finally:
-            self._places.release()
 
 
 def _change(query: QueryParams, current: CurrentGroup) -> Change:
