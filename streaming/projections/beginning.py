@@ -12,8 +12,15 @@ from deltalake.exceptions import DeltaError
 from schemas.table_definition import Table
 from schemas.tables import PROJECTIONS
 from streaming.errors import CheckpointError
-from streaming.projections.progress import Position, Progress, delete_progress, read_progress, write_progress
-from streaming.projections.spark_checkpoint import delete_spark_checkpoint, read_spark_checkpoint
+from streaming.projections.progress import (
+    Position,
+    Progress,
+    delete_progress,
+    delete_spark_checkpoint,
+    read_progress,
+    read_spark_checkpoint,
+    write_progress,
+)
 from streaming.projections.table import all_rows, overwrite
 from streaming.tables.conflicts import retried
 from streaming.tables.facts_log import FactsLog

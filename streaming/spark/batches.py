@@ -15,8 +15,7 @@ from streaming.spark.checkpoint import Checkpoint
 from streaming.spark.facts import CommitNote, FactsTable, rows_of
 from streaming.spark.health import BatchSummary, Health, Sight
 from streaming.spark.job_counts import JobCounts
-from streaming.spark.kafka_watch import KafkaWatch
-from streaming.spark.lost_records import Loss, LossFinder
+from streaming.spark.kafka_offsets import KafkaWatch, Loss, LossFinder
 from streaming.spark.operator import FACT, REPORT, ShardReport
 from streaming.spark.session import DETECTION_POOL, scheduler_pool
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from schemas.facts import FAILED, Fact, HealthFact
 from streaming.core.shard import ClusterCounts
 from streaming.newest_facts import FORGET_CLUSTER_MS
-from streaming.spark.kafka_watch import KafkaSeen
-from streaming.spark.lost_records import Loss
+from streaming.spark.kafka_offsets import KafkaSeen, Loss
 from streaming.spark.operator import ShardReport
 
 LATE_MS = 60_000  # the status of a health fact alone; pages are sent by late_seconds of the table [monitor]

@@ -16,14 +16,12 @@ from streaming.config.sections import Config
 from streaming.core.settings import Settings
 from streaming.errors import MonitorError
 from streaming.spark.batches import Batches, start_heartbeat
-from streaming.spark.brokers import Brokers
 from streaming.spark.checkpoint import SEED_FOLDER, Checkpoint, open_checkpoint
 from streaming.spark.facts import FactsTable, rows_of
 from streaming.spark.failure import explained, root_of
 from streaming.spark.health import Health, failure_facts
 from streaming.spark.job_counts import JobCounts
-from streaming.spark.kafka_watch import KafkaWatch
-from streaming.spark.lost_records import LossFinder
+from streaming.spark.kafka_offsets import Brokers, KafkaWatch, LossFinder
 from streaming.spark.operator import OUTPUT_SCHEMA, STATE_SCHEMA, shard_operator
 from streaming.spark.session import DETECTION_POOL, scheduler_pool
 from streaming.spark.sources import FileSource, KafkaSource, Source, name_of, read_source, shard_keys, with_shard_keys

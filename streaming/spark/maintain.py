@@ -11,8 +11,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Row, SparkSession
 
 from schemas.tables import FACTS
-from streaming.projections.progress import read_progress
-from streaming.projections.spark_checkpoint import read_spark_checkpoint
+from streaming.projections.progress import read_progress, read_spark_checkpoint
 from streaming.spark.session import MAINTENANCE_POOL, scheduler_pool
 from streaming.tables.facts_log import FactsLog
 from streaming.tables.maintenance import Maintained, MaintainOptions, Round, keep_maintaining

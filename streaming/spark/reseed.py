@@ -16,10 +16,10 @@ from schemas.table_definition import Column, Form, Table
 from schemas.tables import ALERTS, GROUP_MEMBERS, QUEUE_ASSIGNMENTS
 from streaming.errors import CheckpointError, SourceError
 from streaming.projections.projector import run_projections
-from streaming.spark.brokers import Brokers
 from streaming.spark.checkpoint import SEED_FOLDER, create, new_identity, refuse_existing
 from streaming.spark.facts import CommitNote, FactsTable
 from streaming.spark.job import Plan
+from streaming.spark.kafka_offsets import Brokers
 from streaming.spark.sources import KafkaSource, name_of
 from streaming.spark.storage import Folder
 

@@ -17,9 +17,8 @@ from deltalake import DeltaTable, Schema, write_deltalake
 from schemas.table_definition import Table
 from schemas.tables import ALERTS, FACTS, GROUP_MEMBERS, NOTIFICATIONS, PROJECTIONS, QUEUE_ASSIGNMENTS
 from streaming.projections.columns import rows_of
-from streaming.projections.progress import CHECKPOINT, read_progress
+from streaming.projections.progress import CHECKPOINT, SPARKS_FILES, read_progress
 from streaming.projections.projector import run_projections
-from streaming.projections.spark_checkpoint import SPARKS_FILES
 from streaming.projections.table import ProjectionTable
 from streaming.tables import creation
 from streaming.tables.arrow_types import arrow_schema, without_comments

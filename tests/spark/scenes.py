@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from schemas.facts import Fact
 from streaming.core.shard import ClusterCounts
 from streaming.spark.health import BatchSummary, Health, Sight
-from streaming.spark.lost_records import Loss
+from streaming.spark.kafka_offsets import Loss
 from streaming.spark.operator import ShardReport
 from tests.core import fleet as fleets
 from tests.core.fleet import Fleet

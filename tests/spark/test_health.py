@@ -5,8 +5,7 @@ import pytest
 from streaming.core.shard import ClusterCounts
 from streaming.errors import AwayError
 from streaming.spark.health import CLUSTERS_AT_MOST, BatchSummary, Health, Sight, failure_facts
-from streaming.spark.kafka_watch import ANSWER_WITHIN_S, KafkaSeen, KafkaWatch
-from streaming.spark.lost_records import Loss
+from streaming.spark.kafka_offsets import ANSWER_WITHIN_S, KafkaSeen, KafkaWatch, Loss
 from streaming.spark.operator import ShardReport
 
 T0 = 1_700_000_000_000

@@ -7,7 +7,7 @@ from streaming.metrics.exposition import Exposed, Exposition
 from streaming.metrics.series import MOST_CLUSTERS
 from streaming.spark.health import FORGET_CLUSTER_MS, BatchSummary
 from streaming.spark.job_counts import JobCounts
-from streaming.spark.lost_records import Loss
+from streaming.spark.kafka_offsets import Loss
 from streaming.spark.operator import ShardReport
 from tests.metrics.scraping import Scrape
 

@@ -14,7 +14,7 @@ from schemas.facts import HealthFact, QuarantineFact
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import QUARANTINE_FACTS_AT_MOST
 from streaming.errors import AwayError, ConfigError
-from streaming.spark.brokers import Brokers
+from streaming.spark.kafka_offsets import Brokers
 from streaming.spark.sources import KafkaSource
 from tests.core.test_flood import IN_ZEROS, ZEROS
 from tests.spark.pipeline import AT_THE_START, Pipeline, fleet, folded

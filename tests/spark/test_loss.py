@@ -1,6 +1,6 @@
 """Which records were lost, from offsets and counts alone."""
 
-from streaming.spark.lost_records import LossFinder
+from streaming.spark.kafka_offsets import LossFinder
 from streaming.spark.operator import RecordsRead
 
 
