@@ -6,13 +6,14 @@ from functools import partial
 from threading import Event, Thread
 from typing import NamedTuple
 
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as CONTENT_TYPE
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streaming.config.values import is_loopback
 from streaming.http_serving import base_address, begin_again_until, host_name, listening_socket, serve_until
-from streaming.metrics.exposition import CONTENT_TYPE, Exposed, Exposition
+from streaming.metrics.exposition import Exposed, Exposition
 
 log = logging.getLogger(__name__)
 
@@ -29,15 +30,6 @@ class Answer(NamedTuple):
     content_type: str = "text/plain; charset=utf-8"
 
 
-def metrics(exposition: Exposition) -> Answer:
-    return Answer(200, exposition.text(), CONTENT_TYPE)
-
-
-def healthz(exposition: Exposition) -> Answer:
-    """The answer 200: the process runs, also if it does not work."""
-    return Answer(200, b"ok\n")
-
-
 def readyz(exposition: Exposition) -> Answer:
     """The answer 200, or 503 with a line for each reason why the process does not work now."""
     troubles = exposition.troubles()
@@ -49,7 +41,11 @@ def readyz(exposition: Exposition) -> Answer:
     return Answer(503, "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
 
 
-ENDPOINTS: dict[str, Callable[[Exposition], Answer]] = {"/metrics": metrics, "/healthz": healthz, "/readyz": readyz}
+ENDPOINTS: dict[str, Callable[[Exposition], Answer]] = {
+    "/metrics": lambda exposition: Answer(200, exposition.text(), CONTENT_TYPE),
+    "/healthz": lambda _: Answer(200, b"ok\n"),  # the process runs, also if it does not work
+    "/readyz": readyz,
+}
 
 
 def endpoints_app(exposition: Exposition, host: str) -> ASGIApp:

@@ -6,15 +6,12 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, Histogram, ProcessCollector, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as CONTENT_TYPE
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from streaming import __version__
 from streaming.metrics.catalogue import BUILD_INFO, READY, Metric
 from streaming.metrics.series import Series
-
-__all__ = ["CONTENT_TYPE", "Exposed", "Exposition", "Reader"]
 
 Reader = Callable[[], Iterable[Series]]
 FRESH_S = 1.0  # many requests at the same time cost one text

@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta, timezone
 from threading import Event
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
-from pyarrow.fs import FileSelector, FileSystem
+from pyarrow.fs import FileSelector
 
 from schemas.table_definition import Table
 from schemas.tables import CURRENT, FACTS, TABLES
@@ -97,36 +96,22 @@ class _DeltalakeUpkeep:
         return DeltaTable(self._path)
 
 
-class _LogFile(NamedTuple):
-    path: str
-    version: int
-    is_checkpoint: bool
-    modified: datetime
-
-
 def shorten_log(table: DeltaTable, path: str, before: datetime) -> int:
     """Delete log files that are in a checkpoint older than ``before``. Return their number.
 
     So every version since then can still be read. A checkpoint is made now, for later rounds.
     """
     files = files_in(path)
-    found = list(_log_files(files))
-    summed_up = max((one.version for one in found if one.is_checkpoint and one.modified < before), default=0)
-    over = [one for one in found if one.version < summed_up]
+    listed = [one for one in files.get_file_info(FileSelector("_delta_log")) if one.mtime is not None]
+    found = [(int(number[1]), one) for one in listed if (number := _NUMBERED.match(one.base_name))]
+    checkpoints = [(version, one.mtime) for version, one in found if ".checkpoint" in one.base_name]
+    summed_up = max((version for version, modified in checkpoints if modified < before), default=0)
+    over = [one for version, one in found if version < summed_up]
     for one in over:
         files.delete_file(one.path)
-    if max((one.version for one in found if one.is_checkpoint), default=-1) < table.version():
+    if max((version for version, _ in checkpoints), default=-1) < table.version():
         table.create_checkpoint()
     return len(over)
-
-
-def _log_files(files: FileSystem) -> list[_LogFile]:
-    listed = files.get_file_info(FileSelector("_delta_log"))
-    return [
-        _LogFile(one.path, int(number[1]), ".checkpoint" in one.base_name, one.mtime)
-        for one in listed
-        if (number := _NUMBERED.match(one.base_name)) and one.mtime is not None
-    ]
 
 
 def drop_superseded(opened: DeltaTable, table: Table, day: str) -> int:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from schemas.facts import FAILED, Fact, HealthFact
 from streaming.core.shard import ClusterCounts
 from streaming.newest_facts import FORGET_CLUSTER_MS
@@ -91,7 +93,7 @@ class Health:
             self._forget(now_ms)
             self._seq = max(now_ms, self._seq + 1)
             found = [
-                Fact(self._seq, name, "", None, now_ms, self._fact(name, now_ms, sight))
+                Fact(self._seq, name, "", None, now_ms, self.fact(name, now_ms, sight))
                 for name in self.newest or (NOBODY,)
             ]
             self._written_ms, self._sums, self._loss = now_ms, {}, Loss()
@@ -114,7 +116,8 @@ class Health:
         for name in gone:
             del self.newest[name]
 
-    def _fact(self, cluster: str, now_ms: int, sight: Sight) -> HealthFact:
+    def fact(self, cluster: str, now_ms: int, sight: Sight) -> HealthFact:
+        """The fact of a cluster: what was added up since the last one."""
         total = self._sums.get(cluster) or ClusterCounts(cluster)
         newest = self.newest.get(cluster) or None
         lag_ms = None if newest is None else now_ms - newest
@@ -153,24 +156,11 @@ class Health:
 
 def failure_facts(newest: Mapping[str, int], error: str, now_ms: int) -> list[Fact]:
     """The health facts of a job that ends with an error. ``newest``: each known cluster's newest round."""
-    return [Fact(now_ms, name, "", None, now_ms, _failure(ts, error, now_ms)) for name, ts in newest.items()]
-
-
-def _failure(newest_ts: int, error: str, now_ms: int) -> HealthFact:
-    return HealthFact(
-        status=FAILED,
-        batch_id=-1,
-        groups=0,
-        rounds=0,
-        events=0,
-        quarantined=0,
-        brokers_unanswered=0,
-        lag_ms=max(0, now_ms - newest_ts) if newest_ts else None,
-        events_per_s=0.0,
-        batch_ms=0,
-        state_bytes=0,
-        detail=error,
-    )
+    idle = Health(None, newest, now_ms)
+    return [
+        Fact(now_ms, name, "", None, now_ms, replace(idle.fact(name, now_ms, Sight()), status=FAILED, detail=error))
+        for name in newest
+    ]
 
 
 def counts_by_cluster(reports: Iterable[ShardReport]) -> Iterable[ClusterCounts]:
