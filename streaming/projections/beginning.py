@@ -18,7 +18,6 @@ from streaming.projections.progress import (
     delete_progress,
     delete_spark_checkpoint,
     read_progress,
-    read_spark_checkpoint,
     write_progress,
 )
 from streaming.projections.table import all_rows, overwrite
@@ -31,8 +30,12 @@ FIRST_REAL_DAY = date(2001, 1, 1)  # quarantined lines of files have no time: th
 
 def begin(tables: str, log: FactsLog, *, afresh: bool) -> Progress:
     """The position to continue at; ``afresh``: make all rows of facts again. Raises CheckpointError."""
-    known = None if afresh else read_progress(tables) or _adopted(tables)
-    return known if known is not None and can_go_on(tables, log, known.done) else start_over(tables, log)
+    known = None if afresh else read_progress(tables)
+    if known is None or not can_go_on(tables, log, known.done):
+        return start_over(tables, log)
+    write_progress(tables, known)  # before the checkpoint of an older evenkeel is deleted
+    delete_spark_checkpoint(tables)
+    return known
 
 
 def can_go_on(tables: str, log: FactsLog, read: Position) -> bool:
@@ -52,7 +55,6 @@ def can_go_on(tables: str, log: FactsLog, read: Position) -> bool:
 def start_over(tables: str, log: FactsLog) -> Progress:
     """Start over. The old position is deleted first, the new one written last: an interrupted start is repeated."""
     delete_progress(tables)
-    delete_spark_checkpoint(tables)
     table = log.table()
     oldest = _oldest_day(table)
     for projection in PROJECTIONS:
@@ -61,15 +63,6 @@ def start_over(tables: str, log: FactsLog) -> Progress:
     done = Position(table=str(table.metadata().id), version=table.version(), initial=True)
     progress = Progress(identity=str(uuid4()), batch_id=0, done=done)
     write_progress(tables, progress)
-    return progress
-
-
-def _adopted(tables: str) -> Progress | None:
-    """The progress of an older evenkeel. The old file is deleted only after the new one is written."""
-    progress = read_spark_checkpoint(tables)
-    if progress is not None:
-        write_progress(tables, progress)
-        delete_spark_checkpoint(tables)
     return progress
 
 

@@ -54,7 +54,7 @@ def read_progress(tables: str) -> Progress | None:
     """The saved progress; None before the first batch, or if the file is damaged: then the projections start over."""
     text = checkpoint_of(tables).read(_FILE)
     try:
-        return None if text is None else msgspec.json.decode(text, type=Progress)
+        return _progress_of_spark(tables) if text is None else msgspec.json.decode(text, type=Progress)
     except msgspec.MsgspecError:
         return None
 
@@ -65,6 +65,7 @@ def write_progress(tables: str, progress: Progress) -> None:
 
 def delete_progress(tables: str) -> None:
     checkpoint_of(tables).delete(_FILE)
+    delete_spark_checkpoint(tables)
 
 
 class _Offset(Struct):
@@ -76,11 +77,14 @@ class _Offset(Struct):
     initial: bool = field(name="isStartingVersion", default=False)
 
 
-def read_spark_checkpoint(tables: str) -> Progress | None:
-    """The progress in the checkpoint; None if there is no checkpoint, or no position to continue from."""
+def _progress_of_spark(tables: str) -> Progress | None:
+    """The progress in Spark's checkpoint; None if there is no checkpoint, or no position to continue from."""
     files = checkpoint_of(tables)
     identity = files.read("evenkeel/identity")
-    committed, begun = (max(_numbers(files, folder), default=-1) for folder in ("commits", "offsets"))
+    committed, begun = (
+        max((int(name) for name in files.names(folder) if name.isdecimal()), default=-1)
+        for folder in ("commits", "offsets")
+    )
     done = _position(files, committed)
     if identity is None or done is None or begun > committed:
         return None
@@ -102,7 +106,3 @@ def _position(files: TextFiles, number: int) -> Position | None:
     if offset.index >= 0 or offset.initial:
         return None
     return Position(table=offset.table, version=offset.version)
-
-
-def _numbers(files: TextFiles, folder: str) -> list[int]:
-    return [int(name) for name in files.names(folder) if name.isdecimal()]

@@ -10,7 +10,6 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from msgspec.structs import replace
 
-from schemas.table_definition import Table
 from schemas.tables import CURRENT, FACTS, HISTORY, PROJECTIONS
 from streaming.errors import CheckpointError
 from streaming.projections.beginning import begin, can_go_on, start_over
@@ -63,15 +62,13 @@ class Projector:
     def _project(self, facts: pa.Table, is_repeated: bool = False) -> None:
         for table in HISTORY:
             rows = rows_of(table, facts)
-            if rows.num_rows and not (is_repeated and self._has(table)):
-                self._table[table.name].append(rows, self._progress.identity, self._progress.batch_id)
+            batch = self._progress.identity, self._progress.batch_id
+            if rows.num_rows and not (is_repeated and self._table[table.name].has(*batch)):
+                self._table[table.name].append(rows, *batch)
         for table in CURRENT:
             rows = rows_of(table, facts)
             if rows.num_rows:
                 self._table[table.name].merge(newest(rows, table))
-
-    def _has(self, table: Table) -> bool:
-        return self._table[table.name].has(self._progress.identity, self._progress.batch_id)
 
     def _check_log(self) -> None:
         """Check the log: this process may have been stopped for longer than the log is kept."""

@@ -65,7 +65,8 @@ class Health:
             self._batch_id, self._batch_ms = account.batch_id, account.took_ms
             self._state_bytes |= {report.shard: report.state_bytes for report in account.reports}
             for counts in counts_by_cluster(account.reports):
-                if counts.cluster in self.newest or (counts.events and self._has_room_for(counts.cluster)):
+                has_room = counts.cluster and len(self.newest) < CLUSTERS_AT_MOST
+                if counts.cluster in self.newest or (counts.events and has_room):
                     self._take(counts)
         self.add_loss(account.loss)
 
@@ -98,9 +99,6 @@ class Health:
             ]
             self._written_ms, self._sums, self._loss = now_ms, {}, Loss()
             return found
-
-    def _has_room_for(self, cluster: str) -> bool:
-        return bool(cluster) and len(self.newest) < CLUSTERS_AT_MOST
 
     def _take(self, batch: ClusterCounts) -> None:
         """Add up one batch. ``groups`` is the largest number of groups that one batch had."""

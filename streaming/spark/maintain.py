@@ -11,7 +11,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Row, SparkSession
 
 from schemas.tables import FACTS
-from streaming.projections.progress import read_progress, read_spark_checkpoint
+from streaming.projections.progress import read_progress
 from streaming.spark.session import MAINTENANCE_POOL, scheduler_pool
 from streaming.tables.facts_log import FactsLog
 from streaming.tables.maintenance import Maintained, MaintainOptions, Round, keep_maintaining
@@ -84,7 +84,7 @@ class _SparkUpkeep:
 
 def _why_unread(tables: str, options: MaintainOptions) -> str | None:
     """Whether facts that are as old as what would be removed are still to be read by the projections."""
-    progress = read_progress(tables) or read_spark_checkpoint(tables)
+    progress = read_progress(tables)
     log = FactsLog(f"{tables}/{FACTS.name}")
     unread_since = None if progress is None else log.commit_time(progress.done.version)
     kept_since = datetime.now(timezone.utc) - timedelta(hours=options.log_hours)

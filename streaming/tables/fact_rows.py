@@ -20,7 +20,8 @@ _KINDS = {kind.fact: kind for kind in PAYLOADS}
 
 def facts_of(rows: pa.Table) -> Iterator[Fact]:
     """One fact a row, in the order of the rows, whose columns are the fact's key and the payloads of its kinds."""
-    rows = rows.set_column(rows.schema.get_field_index("ts"), "ts", _millis(rows["ts"]))
+    times = rows["ts"].cast(pa.timestamp("ms", rows["ts"].type.tz))  # Spark's come without their zone, which is UTC
+    rows = rows.set_column(rows.schema.get_field_index("ts"), "ts", times.cast(pa.int64()))
     for row in rows.to_pylist():
         kind = _KINDS[row["fact"]]
         payload = built(kind, row[payload_column(kind)])
@@ -45,11 +46,6 @@ def _of_fact(column: Column, value: Any) -> Any:
     if column.form is Form.PARTS:
         return [{one.field: _of_fact(one, part.get(one.name)) for one in column.parts} for part in value]
     return [millis(one) for one in value] if isinstance(value, list) else millis(value)
-
-
-def _millis(times: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Epoch milliseconds; Spark's timestamps come without their zone, which is UTC."""
-    return times.cast(pa.timestamp("ms", times.type.tz)).cast(pa.int64())
 
 
 def built(kind: Any, value: Any) -> Any:
