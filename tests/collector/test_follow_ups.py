@@ -9,7 +9,7 @@ from schemas.events import RouteQueues
 from streaming.collector.probing.asked_broker import NO_ANSWER, AskedThrough, broker_of
 from streaming.collector.probing.client_schedule import FIRST_ASK_AFTER_JOIN_MS
 from streaming.collector.probing.follow_ups import FollowUps, ReportGraces
-from streaming.collector.probing.last_answers import LastAnswers, Said, disagreements
+from streaming.collector.probing.last_answers import LastAnswer, LastAnswers, disagreements
 from streaming.collector.translation.routes import KnownRoute
 from streaming.collector.wire.answers import (
     SUCCESS,
@@ -99,8 +99,8 @@ def test_orderly_groups_take_longer() -> None:
 Q0, Q1 = ("T", "a", 0), ("T", "a", 1)
 
 
-def says(*owned: tuple[str, str, int], names_its_queues: bool = True, broadcasts: bool = False) -> list[Said]:
-    return [Said(NOW, 0, owned, ("T",), names_its_queues, broadcasts)]
+def says(*owned: tuple[str, str, int], names_its_queues: bool = True, broadcasts: bool = False) -> list[LastAnswer]:
+    return [LastAnswer(NOW, 0, owned, ("T",), names_its_queues, broadcasts)]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,9 @@ def says(*owned: tuple[str, str, int], names_its_queues: bool = True, broadcasts
         "a member that does not name its queues may own it", "broadcasting: one lacks it", "broadcasting: all own all",
     ],
 )  # fmt: skip
-def test_who_must_say_it_again(reports: Mapping[str, list[Said]], expected: Mapping[tuple[str, str, int], str]) -> None:
+def test_who_must_say_it_again(
+    reports: Mapping[str, list[LastAnswer]], expected: Mapping[tuple[str, str, int], str]
+) -> None:
     found = disagreements([Q0, Q1], reports.keys(), reports)
     assert found == {queue: frozenset(those) for queue, those in expected.items()}
 
@@ -150,7 +152,7 @@ def group() -> FollowUps:
     ups = FollowUps(TIMING)
     ups.routed({"T": route("a")})
     ups.listed({"a": ("c", "d")})
-    ups.round_ended(NOW)
+    ups.graces.round_ended(NOW)
     return ups
 
 
@@ -171,7 +173,7 @@ def test_a_change_meanwhile_begins_a_new_grace() -> None:
     ups = group()
     ups.due(READY)
     ups.listed({"a": ("c", "d", "e")})
-    ups.round_ended(READY + 600)
+    ups.graces.round_ended(READY + 600)
     for client_id in "cd":
         ups.reported(client_id, answer(), READY + 700)
     assert ups.due(READY + ROUND) == frozenset()
@@ -224,7 +226,7 @@ def test_a_client_that_was_started_again_between_two_rounds_begins_a_grace() -> 
     ups.reported("c", answer(Q0), READY)
     ups.reported("d", answer(Q1), READY)
     ups.reported("d", answer(start=2), READY + 10_000)
-    ups.round_ended(READY + 10_500)
+    ups.graces.round_ended(READY + 10_500)
     assert ups.due(READY + 15_000) == frozenset()
     assert ups.due(READY + 10_500 + GRACE) == {"c", "d"}
 
@@ -261,7 +263,7 @@ def test_a_client_with_another_address_is_asked_after_5_s(now: dict[str, str], a
 def test_topics_that_nobody_subscribes_to_have_no_owners() -> None:
     ups = group()
     ups.routed({"T": route("a"), "U": route("a")})
-    ups.round_ended(NOW)
+    ups.graces.round_ended(NOW)
     ups.due(NOW + ROUTE)
     for client_id, queue in (("c", Q0), ("d", Q1)):
         ups.reported(client_id, answer(queue), NOW + ROUTE)
@@ -272,7 +274,7 @@ def test_orderly_group_is_asked_after_its_longer_grace() -> None:
     ups = group()
     ups.reported("c", answer(orderly=True), NOW + 1)
     ups.listed({"a": ("c",)})
-    ups.round_ended(NOW + 2)
+    ups.graces.round_ended(NOW + 2)
     assert ups.due(NOW + 2 + GRACE) == frozenset()
     assert ups.due(NOW + 2 + GRACE + TIMING.grace_orderly_extra_ms) == {"c"}
 
@@ -282,10 +284,10 @@ def twice(brokers: int = 2) -> FollowUps:
     ups, names = FollowUps(TIMING), tuple(f"b{number}" for number in range(brokers))
     ups.routed({"T": route("a")})
     ups.listed({"a": ("c",), **dict.fromkeys(names[1:], ("c",))})
-    ups.round_ended(NOW - 100_000)
+    ups.graces.round_ended(NOW - 100_000)
     ups.reported("c", answer(Q0, Q1, start=1), NOW - 50_000)
     ups.listed({"a": ("c", "c"), **dict.fromkeys(names[1:], ("c", "c"))})
-    ups.round_ended(NOW)
+    ups.graces.round_ended(NOW)
     return ups
 
 

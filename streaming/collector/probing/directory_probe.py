@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from typing import NamedTuple
+from typing import Any
 
 from streaming.collector.probing.directory import BrokerDirectory, GroupDirectory, Silent
 from streaming.collector.probing.live_transport import LiveTransport
@@ -15,14 +15,6 @@ from streaming.collector.wire.client import Lane
 
 GROUPS_MS = 30_000  # groups and their settings
 log = logging.getLogger(__name__)
-
-
-class CombinedSettings(NamedTuple):
-    """The settings of a group on all its brokers, taken together."""
-
-    consume_enable: bool | None
-    orderly: bool | None
-    pop_topics: tuple[str, ...]
 
 
 class DirectoryProbe:
@@ -41,7 +33,7 @@ class DirectoryProbe:
         self._brokers, self._groups, self._silent, self._translation = brokers, groups, silent, translation
         self._settings: dict[str, dict[str, GroupSettings]] = {}  # by broker and group
         self._popping: dict[str, frozenset[tuple[str, str]]] = {}
-        self._recorded_settings: dict[str, CombinedSettings] = {}
+        self._recorded_settings: dict[str, dict[str, Any]] = {}
         self._learned_ts: dict[str, int] = {}
 
     @property
@@ -106,22 +98,23 @@ class DirectoryProbe:
         settings = self._combined(name, list(found.values()))
         if found and self._recorded_settings.get(name) != settings:
             self._recorded_settings[name] = settings
+            ts, cluster = self._clock.now_ms(), self._translation.cluster
             answer = SubscriptionGroupAnswer(
-                ts=self._clock.now_ms(), cluster=self._translation.cluster, broker=next(iter(found)), group=name,
-                code=SUCCESS, consume_enable=settings.consume_enable, orderly=settings.orderly,
-                pop_topics=settings.pop_topics,
-            )  # fmt: skip
+                ts=ts, cluster=cluster, broker=next(iter(found)), group=name, code=SUCCESS, **settings
+            )
             self._record(answer)
             self._translation.group(name).take(answer)
 
-    def _combined(self, name: str, of_brokers: list[GroupSettings]) -> CombinedSettings:
+    def _combined(self, name: str, of_brokers: list[GroupSettings]) -> dict[str, Any]:
         """A group consumes if any broker lets it, and is orderly, or pops a topic, if any broker says so."""
         enabled = [one.consume_enable for one in of_brokers if one.consume_enable is not None]
         orderly = [one.consume_message_orderly for one in of_brokers if one.consume_message_orderly is not None]
         pops = {topic for pairs in self._popping.values() for topic, group in pairs if group == name}
-        return CombinedSettings(
-            any(enabled) if enabled else None, any(orderly) if orderly else None, tuple(sorted(pops))
-        )
+        return {
+            "consume_enable": any(enabled) if enabled else None,
+            "orderly": any(orderly) if orderly else None,
+            "pop_topics": tuple(sorted(pops)),
+        }
 
     def forget_group(self, name: str) -> None:
         self._recorded_settings.pop(name, None)

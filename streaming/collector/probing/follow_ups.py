@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from schemas.identity import MessageQueue
 from streaming.collector.probing.client_schedule import FIRST_ASK_AFTER_JOIN_MS
-from streaming.collector.probing.last_answers import LastAnswers, disagreements, said
+from streaming.collector.probing.last_answers import LastAnswers, disagreements, last_answer
 from streaming.collector.translation.reports import flag
 from streaming.collector.translation.routes import KnownRoute
 from streaming.collector.wire.answers import Connection, ConnectionsAnswer, RunningInfoAnswer
@@ -106,7 +106,7 @@ class FollowUps:
     """Belongs to one group, from round to round."""
 
     def __init__(self, timing: Timing) -> None:
-        self._graces = ReportGraces(timing)
+        self.graces = ReportGraces(timing)
         self._answers = LastAnswers()
         self._lists: dict[str, tuple[str, ...]] = {}  # by broker
         self._connected: dict[str, array[int]] = {}  # by broker: digests of client ids, and of their connections
@@ -121,7 +121,7 @@ class FollowUps:
         """The members that brokers list, by broker, of those that answer."""
         if all(self._lists.get(broker) == client_ids for broker, client_ids in lists.items()):
             return
-        self._graces.listed(lists)
+        self.graces.listed(lists)
         self._lists |= lists
         self._has_news |= self._answers.listed(self._lists.values())
         everybody = {c for client_ids in self._lists.values() for c in client_ids}
@@ -141,24 +141,21 @@ class FollowUps:
 
     def routed(self, routes: Mapping[str, KnownRoute]) -> None:
         if self._routes != routes:
-            self._graces.routed(routes)
+            self.graces.routed(routes)
             self._routes, self._has_news = dict(routes), True
 
     def reported(self, client_id: str, answer: RunningInfoAnswer, now: int) -> None:
-        is_new, was_restarted = self._answers.add(client_id, said(answer, now))
+        is_new, was_restarted = self._answers.add(client_id, last_answer(answer, now))
         self._has_news |= is_new or client_id in self._awaited
         if was_restarted:
-            self._graces.restarted()
+            self.graces.restarted()
         if not any(self._answers.silent_since(self._awaited.get(client_id, 0) - 1, (client_id,))):
             self._awaited.pop(client_id, None)
-        self._graces.orderly |= flag(answer.orderly) is True
+        self.graces.orderly |= flag(answer.orderly) is True
 
     def second_instance_alive(self, now: int) -> None:
         """Two instances are proven to share an id. What follows for its queues is to be said once more, by all."""
         self._awaited |= {c: now for client_ids in self._lists.values() for c in client_ids}
-
-    def round_ended(self, now: int) -> None:
-        self._graces.round_ended(now)
 
     def due(self, now: int) -> frozenset[str]:
         for topic in self._routes:
@@ -173,10 +170,10 @@ class FollowUps:
 
     def is_at_rest(self, now: int) -> bool:
         """Returns whether nothing has changed lately, all have reported since, and their reports agree."""
-        return not (self._graces.is_under_way(now) or self._awaited or self._first)
+        return not (self.graces.is_under_way(now) or self._awaited or self._first)
 
     def _await_reports(self, topic: str, now: int) -> None:
-        ready_ts = self._graces.counts_from(topic)
+        ready_ts = self.graces.counts_from(topic)
         if ready_ts is not None and self._ready_ts.get(topic) != ready_ts <= now:
             self._ready_ts[topic], self._has_news = ready_ts, True
             silent = self._answers.silent_since(ready_ts - 1, self._members_of(topic))
@@ -184,7 +181,7 @@ class FollowUps:
 
     def _second_instances(self, now: int) -> set[str]:
         """Ids listed twice are asked through another broker each time, which may know the other instance."""
-        if self._graces.is_under_way(now):
+        if self.graces.is_under_way(now):
             return set()
         return set(self._answers.may_have_another_instance(min(len(self._lists), TRIES_AT_MOST)))
 
@@ -202,7 +199,7 @@ class FollowUps:
 
     def _disagreements(self, topic: str) -> Iterator[tuple[MessageQueue, Disagreement]]:
         """Compares the reports that count, on a topic that some client subscribes to."""
-        ready_ts = self._graces.counts_from(topic)
+        ready_ts = self.graces.counts_from(topic)
         if ready_ts is None or self._ready_ts.get(topic) != ready_ts:
             return
         members = self._members_of(topic)

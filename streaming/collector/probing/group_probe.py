@@ -172,7 +172,7 @@ class GroupProbe:
 
     def _end(self, is_look: bool = False) -> None:
         ts, asked, not_asked = self._clock.now_ms(), tuple(self._asked), self._not_asked
-        self._follow_ups.round_ended(self._clock.steady_ms())
+        self._follow_ups.graces.round_ended(self._clock.steady_ms())
         events = self._group.end_round(ts, asked, not_asked, is_look)
         self._shared.record(
             answers.RoundEnd(

@@ -17,7 +17,7 @@ from streaming.core.evidence.exclusions import PULLS
 INSTANCES = 2
 
 
-class Said(NamedTuple):
+class LastAnswer(NamedTuple):
     """The last answer of a client, and when it came. ``names_its_queues``: it would name a queue that it owns.
 
     There is one for every client of a cluster, so strings that recur are kept once.
@@ -31,7 +31,7 @@ class Said(NamedTuple):
     broadcasts: bool
 
 
-def said(answer: RunningInfoAnswer, ts: int) -> Said:
+def last_answer(answer: RunningInfoAnswer, ts: int) -> LastAnswer:
     owned = {
         MessageQueue(intern(q.topic), intern(q.broker_name), q.queue_id) for q in answer.mq_table or () if not q.droped
     }
@@ -40,7 +40,9 @@ def said(answer: RunningInfoAnswer, ts: int) -> Said:
     broadcasts = message_model(answer.message_model) == "BROADCASTING"
     names_its_queues = not (pulls or answer.mq_pop_table)
     started_ts = start_ts(answer.start_timestamp) or 0
-    return Said(ts, started_ts, tuple(sorted(owned)), _kept_once(tuple(sorted(topics))), names_its_queues, broadcasts)
+    return LastAnswer(
+        ts, started_ts, tuple(sorted(owned)), _kept_once(tuple(sorted(topics))), names_its_queues, broadcasts
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -49,7 +51,7 @@ def _kept_once(topics: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def disagreements(
-    queues: Iterable[MessageQueue], members: Iterable[str], reports: Mapping[str, Sequence[Said]]
+    queues: Iterable[MessageQueue], members: Iterable[str], reports: Mapping[str, Sequence[LastAnswer]]
 ) -> dict[MessageQueue, frozenset[str]]:
     """Queue of one topic -> who must say it again, by the reports that count: one of each instance of a client.
 
@@ -71,7 +73,7 @@ def disagreements(
 
 class LastAnswers:
     def __init__(self) -> None:
-        self._of: dict[str, tuple[Said, ...]] = {}  # by client id, one of each instance, the newest last
+        self._of: dict[str, tuple[LastAnswer, ...]] = {}  # by client id, one of each instance, the newest last
         self._twice: dict[str, int] = {}  # ids that are listed twice -> how often they were asked since
 
     def listed(self, lists: Iterable[Iterable[str]]) -> bool:
@@ -96,20 +98,20 @@ class LastAnswers:
             if client_id in self._of:
                 self._of[client_id] = self._of[client_id][-1:]
 
-    def add(self, client_id: str, said: Said) -> tuple[bool, bool]:
+    def add(self, client_id: str, answer: LastAnswer) -> tuple[bool, bool]:
         """Returns whether it says anything new, and whether the client was started again under its id."""
         known = self._of.get(client_id, ())
-        before = next((one for one in known if one.start_ts == said.start_ts), None)
+        before = next((one for one in known if one.start_ts == answer.start_ts), None)
         others = tuple(one for one in known if one is not before)
-        was_restarted = client_id not in self._twice and any(one.start_ts < said.start_ts for one in others)
+        was_restarted = client_id not in self._twice and any(one.start_ts < answer.start_ts for one in others)
         if client_id in self._twice:
             self._twice[client_id] += 1
         else:
             others = ()
-        self._of[client_id] = (*others, said)[-INSTANCES:]
-        return before is None or before.owned != said.owned, was_restarted
+        self._of[client_id] = (*others, answer)[-INSTANCES:]
+        return before is None or before.owned != answer.owned, was_restarted
 
-    def since(self, ts: int, client_ids: Iterable[str]) -> Mapping[str, tuple[Said, ...]]:
+    def since(self, ts: int, client_ids: Iterable[str]) -> Mapping[str, tuple[LastAnswer, ...]]:
         """The answers since ``ts`` of each of these clients, if all of its known instances have answered."""
         known = {client_id: self._of[client_id] for client_id in client_ids if client_id in self._of}
         return {client_id: those for client_id, those in known.items() if all(one.ts >= ts for one in those)}

@@ -26,7 +26,7 @@ from schemas.events import (
 )
 from schemas.identity import retry_topic
 from streaming.collector.translation import reports
-from streaming.collector.translation.broker_view import BrokerView, Profile, listed
+from streaming.collector.translation.broker_view import BrokerView, listed
 from streaming.collector.translation.repetition import MarkerSettings, SentReports
 from streaming.collector.translation.rounds import RoundTimes, in_parts
 from streaming.collector.translation.routes import Routes, SentRoutes
@@ -208,11 +208,12 @@ class GroupTranslation:
         """Those that say something new. The round's marker repeats the others, if one connection is all they say."""
         events: list[AnyEvent] = []
         for client_id, profile, is_news in view.send_due_heartbeats(ts):
+            who = {"broker_name": view.name, "client_id": client_id, **profile._asdict()}
             if is_news or not self._confirms or len(profile.addresses) > 1:
-                who = {"broker_name": view.name, "client_id": client_id, **profile._asdict()}
                 events.append(Heartbeat(**self._next(), ts=ts, observed="listed", **who))
             else:
-                content.heartbeats.append(_listed_client(view.name, client_id, profile))
+                del who["alive"]
+                content.heartbeats.append(ListedClient(**who))
         return events
 
     def _take_running_info(self, answer: answers.RunningInfoAnswer) -> list[AnyEvent]:
@@ -297,9 +298,3 @@ class GroupTranslation:
         shown = [view.subscribed(self.times.started_ts) for view in listing]
         topics = {topic for table in shown for topic in table or ()}
         return tuple(sorted(topics)) if topics and None not in shown else None
-
-
-def _listed_client(broker_name: str, client_id: str, profile: Profile) -> ListedClient:
-    fields = profile._asdict()
-    del fields["alive"]
-    return ListedClient(broker_name, client_id, **fields)

@@ -128,9 +128,7 @@ def _owned_queue(queue: answers.ProcessQueue) -> events.OwnedQueue:
     """An orderly client counts the messages that it works on apart (``ProcessQueue.consumingMsgOrderlyTreeMap``)."""
     in_hand = max(0, queue.cached_msg_count or 0) + max(0, queue.transaction_msg_count or 0)
     return events.OwnedQueue(
-        queue_id=queue.queue_id,
-        cached_msg_count=min(in_hand, LARGEST_COUNT),
-        dropped=queue.droped,
+        queue_id=queue.queue_id, cached_msg_count=min(in_hand, LARGEST_COUNT), dropped=queue.droped
     )
 
 

@@ -15,11 +15,7 @@ class Clock:
     back makes ``now_ms`` wait instead: an answer must not be older than one that was asked for before it.
     """
 
-    def __init__(
-        self,
-        wall_ms: Callable[[], int] = now_ms,
-        monotonic_s: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, wall_ms: Callable[[], int] = now_ms, monotonic_s: Callable[[], float] = time.monotonic) -> None:
         self._wall_ms = wall_ms
         self._monotonic_s = monotonic_s
         self._began_s = monotonic_s()

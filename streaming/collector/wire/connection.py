@@ -166,12 +166,7 @@ class Connection(asyncio.Protocol):
 
 
 async def connect(
-    host: str,
-    port: int,
-    tls: ssl.SSLContext | None,
-    timeout_s: float,
-    budget: Budget,
-    allowed: Sequence[Network] = (),
+    host: str, port: int, tls: ssl.SSLContext | None, timeout_s: float, budget: Budget, allowed: Sequence[Network] = ()
 ) -> Connection:
     """A connection, with TLS if a context is given. ``allowed`` empty: to any address. Raises Unreachable."""
     loop = asyncio.get_running_loop()
