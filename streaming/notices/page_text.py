@@ -33,7 +33,7 @@ def write(
 ) -> Text:
     """The title and body; ``now`` in epoch milliseconds. Raises ValueError for a language other than en and zh.
 
-    No text in a name breaks a line or acts on a terminal; for a channel: :func:`escape`. ``most_bytes``: the limit of
+    No text in a name breaks a line or acts on a terminal; for a chat: :func:`escape`. ``most_bytes``: the limit of
     the channel for both in UTF-8. First lists get shorter, and count what they leave out; then lines do.
     """
     words = LANGUAGES.get(language)

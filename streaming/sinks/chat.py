@@ -58,10 +58,8 @@ class ChatSink(Sink):
         kinds = self._apprise.NotifyType
         apprise_transport.forget_answer()
         is_taken = self._target.notify(
-            title=escape(
-                message.text.title, "plain"
-            ),  # apprise escapes for the channel, but a name with @all would notify everybody
-            body=escape(message.text.body, "plain"),
+            title=escape(message.text.title),  # apprise escapes too, but a name with @all would notify everybody
+            body=escape(message.text.body),
             notify_type=kinds.FAILURE if message.notice.status == "firing" else kinds.SUCCESS,
             body_format=self._apprise.NotifyFormat.TEXT,
         )
