@@ -128,14 +128,6 @@ def test_a_cause_is_not_replaced_by_what_ends_the_finding() -> None:
     assert set(causes(fleet, "STALLED")) == {("CLIENT_STALLED", True, False)}
 
 
-def test_a_cause_is_replaced_once_another_has_held_for_longer_than_a_rebalance_takes() -> None:
-    fleet = stuck_and_dropped()
-    fleet.run(40)
-    assert causes(fleet, "STALLED")[-1] == ("CLIENT_STALLED", True, False)
-    fleet.run(40)
-    assert causes(fleet, "STALLED")[-1] == ("MEMBER_GONE", False, True)
-
-
 def test_a_cause_is_not_replaced_while_some_of_its_queues_are_right_already() -> None:
     """One queue after the other comes right, each time with another cause of the rest."""
     fleet = stuck_and_dropped()
@@ -449,30 +441,6 @@ def test_what_comes_and_goes_while_lists_differ_is_told_when_it_is_found_again()
         fleet.run(60)
     assert reasons(fleet, "DUPLICATED")[:2] == FOUND_AND_FIRED
     assert ("resolved", "cleared_before_firing") not in reasons(fleet, "DUPLICATED")
-
-
-def for_a_round(fleet: Fleet, owned: str, then: str) -> None:
-    """The report of one round, and that of the next."""
-    for queues in (owned, then):
-        fleet.own("x", queues)
-        fleet.report("x")
-        fleet.round()
-
-
-@pytest.mark.parametrize(("right_for", "fires"), [(60, True), (120, False)])
-def test_but_where_people_have_been_called_for_the_same_it_must_hold_after_a_long_while(
-    right_for: int, fires: bool
-) -> None:
-    """Reports from before and after a3 changed hands may look as if nobody owned it."""
-    fleet = divided()
-    for_a_round(fleet, "a0-2 b0-3", then="a0-3 b0-3")
-    assert reasons(fleet, "ORPHANED") == [("pending", "found")]
-    fleet.run(right_for)
-    for_a_round(fleet, "a0-2 b0-3", then="a0-3 b0-3")
-    assert (("firing", "held_long_enough") in reasons(fleet, "ORPHANED")) is fires
-    fleet.own("x", "a0-2 b0-3")
-    fleet.run(30)
-    assert fleet.firing() == {("T", "DUPLICATED"), ("T", "ORPHANED")}
 
 
 def test_but_not_when_lists_agreed_in_between() -> None:

@@ -27,10 +27,8 @@ from streaming.core.alerts.signals import (
     without_candidate,
 )
 from streaming.core.alerts.waiting import has_news, note_told, waiting_of
-from streaming.core.causes.explanation import Explanation
 from streaming.core.causes.table import CAUSES
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.finding_kinds import BY_OFFSETS, WRONG_OWNERS
 from streaming.core.findings.queue_facts import Since
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import GroupFinding
@@ -55,7 +53,6 @@ def update_alerts(
         evidence,
         verdicts,
         since,
-        {(f.evidence.name, kind): why for f in found for kind, why in f.why.items()},
         AlertDetails(evidence, verdicts),
         frozenset(f.evidence.name for f in found if f.evidence.views_differ),
     )
@@ -83,7 +80,7 @@ def is_any_undecided(group: Group) -> bool:
 def end_forgotten(group: Group, who: str) -> None:
     """An operator says that the group is retired: all its alerts end."""
     evidence = GroupEvidence(group)
-    at = RoundResult(evidence, {}, {}, {}, AlertDetails(evidence, {}))
+    at = RoundResult(evidence, {}, {}, AlertDetails(evidence, {}))
     for alert in list(group.state.alerts):
         alert.observed = replace(alert.observed, forgotten_by=who or "somebody")
         _move(group, alert, Outcome(Signal.OVER, AlertReason.FORGOTTEN), at)
@@ -189,33 +186,12 @@ def _what_changed(
 
 def _go_on_without_candidate(group: Group, alert: Alert, at: RoundResult) -> None:
     outcome = without_candidate(group, alert, at)
-    is_open = outcome.signal in (Signal.UNDECIDED, Signal.SEEN_TO_STALL)
-    why = _found_otherwise(alert, at) if is_open else None
-    if is_open:
+    if outcome.signal in (Signal.UNDECIDED, Signal.SEEN_TO_STALL):
         alert.right_since_ts = 0
     elif outcome.signal not in (Signal.NOT_JUDGED, Signal.OVER):
         alert.right_since_ts = alert.right_since_ts or group.state.now
-    if why is None:
-        _drop_next_cause(alert)
-    else:
-        _follow_cause(group, alert, why, at)
+    _drop_next_cause(alert)
     _move(group, alert, outcome, at)
-
-
-def _found_otherwise(alert: Alert, at: RoundResult) -> Explanation | None:
-    """The cause of a stall of which all queues are now found to have no owner, or two."""
-    if alert.kind not in BY_OFFSETS:
-        return None
-    kinds = {at.verdicts[index].kind for index in alert.queues if index in at.verdicts}
-    known = [why for kind in kinds & WRONG_OWNERS if (why := at.why.get((alert.topic, kind))) is not None]
-    return known[0] if len(kinds) == len(known) == 1 else None
-
-
-def _follow_cause(group: Group, alert: Alert, why: Explanation, at: RoundResult) -> None:
-    before = alert.cause
-    if _takes_cause(alert, why.cause.value, alert.queues, at) and why.cause.value != before:
-        alert.cause, alert.observed, alert.clients = why.cause.value, observed(why.observed), sorted(why.clients)
-        _emit(group, alert, AlertReason.CAUSE_CHANGED, at)
 
 
 def _move(group: Group, alert: Alert, outcome: Outcome, at: RoundResult) -> None:

@@ -9,7 +9,6 @@ from streaming.core.alerts.deploy_wait import comes_of_members_that_differ, long
 from streaming.core.alerts.details import AlertDetails
 from streaming.core.alerts.flapping import ALERT_RETURNS_WITHIN_MS, is_flapping
 from streaming.core.alerts.phases import PENDING_PHASES, AlertReason, Signal
-from streaming.core.causes.explanation import Explanation
 from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.stalls import has_members_again, has_waited_too_long
@@ -32,7 +31,6 @@ class RoundResult(NamedTuple):
     evidence: GroupEvidence
     verdicts: dict[int, Verdict]
     since: Since
-    why: dict[tuple[str, Kind], Explanation]
     details: AlertDetails
     divided: frozenset[str] = frozenset()
 
@@ -58,7 +56,7 @@ def with_candidate(group: Group, alert: Alert, candidate: AlertCandidate) -> Out
     wait = wait_of(group, alert, candidate)
     if wait is None:
         return Outcome(Signal.MAY_FIRE)
-    may_fire = _may_fire(group, alert, candidate)
+    may_fire = _may_fire(alert, candidate)
     return Outcome(Signal.HELD_BACK, AlertReason.WAITS_FOR_DEPLOY) if may_fire else Outcome(Signal.FOUND)
 
 
@@ -72,11 +70,12 @@ def wait_of(group: Group, alert: Alert, candidate: AlertCandidate) -> Wait | Non
     until_ts = deploy_waited_until(group, alert, candidate)
     if until_ts > group.state.now and not candidate.is_harm:
         return Wait(WaitsFor.DEPLOY, until_ts)
-    return None if _may_fire(group, alert, candidate) else Wait(WaitsFor.TIME, candidate.holds_until_ts)
+    return None if _may_fire(alert, candidate) else Wait(WaitsFor.TIME, candidate.holds_until_ts)
 
 
-def _may_fire(group: Group, alert: Alert, candidate: AlertCandidate) -> bool:
-    return candidate.has_held_long_enough or _has_come_again(group, alert)
+def _may_fire(alert: Alert, candidate: AlertCandidate) -> bool:
+    """It has held for long enough, or has come again after it looked right for a while: that is as good."""
+    return candidate.has_held_long_enough or alert.right_since_ts > 0
 
 
 def deploy_waited_until(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
@@ -92,18 +91,6 @@ def severity_of(group: Group, alert: Alert, candidate: AlertCandidate) -> Severi
     is_harm = candidate.is_harm if is_pending else (alert.kind, alert.severity) == (Kind.ORPHANED, Severity.WARNING)
     is_of_a_deploy = is_harm and deploy_waited_until(group, alert, candidate) > group.state.now
     return Severity.WARNING if is_of_a_deploy else candidate.severity
-
-
-def _has_come_again(group: Group, alert: Alert) -> bool:
-    """After it looked right for a while. That is as good as holding for long enough.
-
-    But reports from before and after a queue changed hands may look as if nobody owned it. So it must hold if every
-    member has said meanwhile that all is right, and people have been called for the same already.
-    """
-    state, since_ts = group.state, alert.right_since_ts
-    if not since_ts or state.now - since_ts < group.timing.report_max_age_ms:
-        return since_ts > 0
-    return not any(o.fired_ts and (o.topic, o.cause) == (alert.topic, alert.cause) for o in state.alerts)
 
 
 def _differ_since(group: Group, alert: Alert, candidate: AlertCandidate) -> int:
