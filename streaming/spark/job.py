@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Event
+from typing import NamedTuple
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
@@ -100,20 +101,17 @@ def run_to_end(spark: SparkSession, plan: Plan) -> None:
         _finish(job.writer(plan.settings).trigger(availableNow=True).start())
 
 
-class _Job:
-    """A plan and its checkpoint, ready for queries."""
+class _Job(NamedTuple):
+    """A plan and its checkpoint, ready for queries. ``rows``: the source's, with their shards."""
 
-    def __init__(
-        self, spark: SparkSession, plan: Plan, checkpoint: Checkpoint, batches: Batches, kafka: KafkaWatch | None
-    ) -> None:
-        self.batches = batches
-        self.kafka = kafka
-        self.checkpoint = checkpoint
-        self._rows = _keyed(spark, plan, checkpoint)
+    rows: DataFrame
+    checkpoint: Checkpoint
+    batches: Batches
+    kafka: KafkaWatch | None
 
     def writer(self, settings: Settings) -> DataStreamWriter:
         """The query under these settings, without a trigger."""
-        operated = self._rows.groupBy("shard_key").applyInPandasWithState(
+        operated = self.rows.groupBy("shard_key").applyInPandasWithState(
             shard_operator(settings), OUTPUT_SCHEMA, STATE_SCHEMA, "append", "NoTimeout"
         )
         return (
@@ -146,8 +144,9 @@ def _detection(spark: SparkSession, plan: Plan, counts: JobCounts) -> Iterator[_
 
 
 def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts) -> _Job:
-    if isinstance(plan.source, KafkaSource):
-        Brokers(spark, plan.source).require_topic()
+    brokers = Brokers(spark, plan.source) if isinstance(plan.source, KafkaSource) else None
+    if brokers is not None:
+        brokers.require_topic()
     table = FactsTable(spark, plan.tables)
     checkpoint = open_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards, table.count())
     checkpoint.require_readable_state(spark)
@@ -156,12 +155,11 @@ def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts) -> _Job:
     notes = table.notes()
     appended = max((n.batch_id for n in notes if n.identity == checkpoint.identity.identity), default=-1)
     health = Health(plan.health_seconds, notes[0].newest if notes else {}, now_ms())
-    brokers = Brokers(spark, plan.source) if isinstance(plan.source, KafkaSource) else None
     losses = None if brokers is None else LossFinder(brokers.earliest)
     kafka = None if brokers is None else KafkaWatch(brokers.ends, now_ms)
     batches = Batches(table, checkpoint, health, losses, appended, now_ms, counts, kafka)
     batches.report_loss_at_start(spark)
-    return _Job(spark, plan, checkpoint, batches, kafka)
+    return _Job(_keyed(spark, plan, checkpoint), checkpoint, batches, kafka)
 
 
 @contextmanager
@@ -183,9 +181,8 @@ def _tell_failure(spark: SparkSession, plan: Plan, error: str) -> None:
             table.create()  # an older evenkeel may have made it, without some of today's columns
             with scheduler_pool(spark, DETECTION_POOL):
                 table.append(rows_of(spark, failure_facts(notes[0].newest, error, now_ms())), notes[0])
-    except (
-        Exception
-    ) as failure:  # Java may have ended, or the tables may be away: then only the missing health facts show it
+    # Java may have ended, or the tables may be away: then only the missing health facts show it.
+    except Exception as failure:
         log.debug("the facts cannot say that the job has failed: %s", failure)
 
 
