@@ -76,9 +76,7 @@ def session(config: Config, command: str, alone_in: Mapping[str, str] | None = N
     ``alone_in``: folders, by key, to which no other process may write meanwhile. Raises InUseError if one does.
     """
     from streaming.lease import local_leases, remote_leases
-    from streaming.spark.session import (
-        build_session,
-    )  # takes a second, and is not needed if the configuration is refused
+    from streaming.spark.session import build_session  # takes a second, which a refused configuration need not
     from streaming.spark.storage import Folder
 
     with local_leases(alone_in or {}) as far:

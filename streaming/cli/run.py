@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 ENDING_S = 10
 METRICS_POLL_S = 5.0  # Prometheus asks less often than people who watch a page
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_metrics_option(parser)
+add_arguments = add_metrics_option
 
 
 def run(arguments: argparse.Namespace) -> int:

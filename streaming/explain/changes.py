@@ -14,7 +14,8 @@ MOST_CHANGES = 20
 def changes_before(facts: Sequence[Fact], now: int) -> tuple[GroupChange, ...]:
     """The changes of the last hour, oldest first; if there are too many, the newest."""
     lately = [fact for fact in facts if fact.ts >= now - LATELY_MS]
-    found = sorted([*_joins_and_leaves(lately), *_other_changes(lately)], key=lambda change: change.ts)
+    others = [GroupChange(fact.ts, what) for fact in lately if (what := _what(fact.payload)) is not None]
+    found = sorted([*_joins_and_leaves(lately), *others], key=lambda change: change.ts)
     return tuple(found[-MOST_CHANGES:])
 
 
@@ -42,13 +43,6 @@ def _change(membership: MembershipFact) -> str:
     """``appeared (registered)``, ``appeared, 2 times``."""
     reason = f" ({membership.reason})" if membership.reason else ""
     return membership.change + reason + (f", {membership.entries} times" if membership.entries > 1 else "")
-
-
-def _other_changes(facts: Iterable[Fact]) -> Iterator[GroupChange]:
-    for fact in facts:
-        what = _what(fact.payload)
-        if what is not None:
-            yield GroupChange(fact.ts, what)
 
 
 def _what(payload: Payload) -> str | None:

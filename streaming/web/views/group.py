@@ -110,20 +110,23 @@ def group_view(
     views = [alert_view(alert, words, now, site) for alert in alerts if alert.fact.fingerprint in listed]
     doubt, doubt_ts = _doubt(group, now)
 
-    def said(it: ExplainedGroup | ExplainedQueue | UnalertedQueues) -> str:
-        return _said(it, words, lambda ts: clock(ts, now, site.zone))
+    def reason_of(it: ExplainedGroup | ExplainedQueue | UnalertedQueues) -> str:
+        """The reason why it is not judged: in the reader's language if the fact has it as data, else unchanged."""
+        if it.reason_kind is None:
+            return it.reason or ""
+        return words.reason(it.reason_kind, it.reason_details, lambda ts: clock(ts, now, site.zone))
 
     newest = newest_group(facts)
     status = newest.status if newest is not None else None
     begun = _begun_ts(views)
-    queues = _queue_rows(group, said)
+    queues = _queue_rows(group, reason_of)
     minutes = asked.minutes or span_of((alert.since_ts for alert in open_alerts), now)
     return GroupView(
         group=group,
         state=_state(group, views),
         since_ts=begun if begun is not None else known.since_ts if known is not None else group.status_ts,
         since_is_lower_bound=begun is None and known is not None and known.since_is_lower_bound,
-        reason=said(group),
+        reason=reason_of(group),
         findings=findings_of(group.counts or {}, group.retry_counts),
         lag=lag_of(status, open_alerts, now),
         doubt=doubt,
@@ -131,7 +134,7 @@ def group_view(
         alerts=_by_cause(view for view in views if view.ended_ts is None),
         recent=tuple(view for view in views if view.ended_ts is not None),
         unalerted=tuple(
-            UnalertedRow(one, level_of(one.finding, one.topic), ranges(one.queues), said(one))
+            UnalertedRow(one, level_of(one.finding, one.topic), ranges(one.queues), reason_of(one))
             for one in group.unalerted
         ),
         map=queue_map(group, asked.whole_map),
@@ -183,9 +186,9 @@ def _member_rows(group: ExplainedGroup) -> tuple[MemberRow, ...]:
     )
 
 
-def _queue_rows(group: ExplainedGroup, said: Callable[[ExplainedQueue], str]) -> list[QueueRow]:
+def _queue_rows(group: ExplainedGroup, reason_of: Callable[[ExplainedQueue], str]) -> list[QueueRow]:
     """The queues, the worst first. Queues that are alike share a row."""
-    rows = [_queue_row(those, said(those[0])) for those in grouped(group.queues, _what_is_alike).values()]
+    rows = [_queue_row(those, reason_of(those[0])) for those in grouped(group.queues, _what_is_alike).values()]
     order = ("critical", "warning", "unknown", "settling", "info", "right")
     return sorted(rows, key=lambda row: (order.index(row.level), is_retry_topic(row.first.topic), row.first.topic))
 
@@ -209,10 +212,3 @@ def _queue_row(queues: Sequence[ExplainedQueue], reason: str) -> QueueRow:
         waiting=sum(known) if known else None,
         read_ts=min((queue.read_ts for queue in queues if queue.read_ts is not None), default=0),
     )
-
-
-def _said(it: ExplainedGroup | ExplainedQueue | UnalertedQueues, words: Language, written: Callable[[int], str]) -> str:
-    """The reason why it is not judged: in the reader's language if the fact has it as data, else unchanged."""
-    if it.reason_kind is None:
-        return it.reason or ""
-    return words.reason(it.reason_kind, it.reason_details, written)
