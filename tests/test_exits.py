@@ -42,7 +42,7 @@ def _hidden() -> None:
 PROGRAM = """
 import logging, sys, warnings, threading
 import streaming.cli as cli
-from streaming.config import Log
+from streaming.config.sections import Log
 from streaming.log_format import configure_logs
 from streaming.secret_mask import hide
 quoted = sys.stdin.read()

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 SERVE = """
 import sys
 from pathlib import Path
-from streaming.config import load_config
+from streaming.config.load import load_config
 from streaming.spark.service import serve
 serve(load_config(Path(sys.argv[1])), started=lambda: print("started", flush=True))
 """
