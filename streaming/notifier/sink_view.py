@@ -8,14 +8,7 @@ from msgspec.structs import replace
 
 from schemas.facts import Severity
 from streaming.notices.notice import MonitorTrouble, OpenAlert
-from streaming.notifier.monitor_health import (
-    FactsRead,
-    MonitorLimits,
-    cluster_trouble,
-    group_troubles,
-    may_be_reported,
-    watched_clusters,
-)
+from streaming.notifier import monitor_health
 from streaming.notifier.open_alerts import OpenAlerts
 from streaming.notifier.pages import SinkView, subject_name
 from streaming.notifier.silences import Silence, is_silenced
@@ -45,10 +38,10 @@ def current_state(
     known: OpenAlerts,
     silences: Iterable[Silence],
     configured: Iterable[str],
-    limits: MonitorLimits,
+    limits: monitor_health.MonitorLimits,
     started_ts: int,
     now: int,
-    read: FactsRead | None = None,
+    read: monitor_health.FactsRead | None = None,
 ) -> CurrentState:
     """The state now. ``configured``: clusters whose health facts must come; ``started_ts``: notifier's start, epoch ms.
 
@@ -56,16 +49,18 @@ def current_state(
     one late, it is still the same trouble: no notice in between may report its end.
     """
     health = known.health
-    clusters = {*watched_clusters(configured, health, now), *(alert.cluster for alert in known.alerts.values())}
-    found = [trouble for name in sorted(clusters) if (trouble := cluster_trouble(name, health, now, limits, read))]
+    clusters = set(monitor_health.watched_clusters(configured, health, now))
+    clusters |= {alert.cluster for alert in known.alerts.values()}
+    each = (monitor_health.cluster_trouble(name, health, now, limits, read) for name in sorted(clusters))
+    found = [trouble for trouble in each if trouble is not None]
     unseen = {trouble.cluster for trouble in found if trouble.kind != "monitor_contradicted"}
     reported_groups = {(trouble.cluster, trouble.group) for trouble in known.troubles if trouble.group}
-    found += group_troubles(known.refused.values(), unseen, reported_groups, now)
+    found += monitor_health.group_troubles(known.refused.values(), unseen, reported_groups, now)
     before = {(trouble.cluster, trouble.group): trouble for trouble in known.troubles}
     troubles = []
     for trouble in found:
         earlier = before.get((trouble.cluster, trouble.group))
-        is_reported = may_be_reported(trouble, started_ts, now)
+        is_reported = monitor_health.may_be_reported(trouble, started_ts, now)
         if earlier is None:
             troubles += [trouble] if is_reported else []
         elif not is_reported:

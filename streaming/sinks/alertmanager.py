@@ -5,29 +5,23 @@ dead-man rule of Alertmanager should report it. Alertmanager identifies an alert
 key, the alert with the old labels is ended at the same time.
 """
 
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
 import msgspec
 
-from streaming.sinks.http import post
-from streaming.sinks.sink import Message, Sink
+from streaming.sinks.http import HttpSink, post
+from streaming.sinks.sink import Message
 
 RESEND_MS = 60_000
 _MISSED = 4  # re-sends that may be missed
 
 
-class AlertmanagerSink(Sink):
+@dataclass(repr=False)
+class AlertmanagerSink(HttpSink):
     resend_ms = RESEND_MS
-
-    def __init__(self, name: str, url: str, token: str, timeout_s: float) -> None:
-        self.name = name
-        self._url = url.rstrip("/") + "/api/v2/alerts"
-        self._headers = {"Content-Type": "application/json"}
-        if token:
-            self._headers["Authorization"] = f"Bearer {token}"
-        self._timeout_s = timeout_s
-        self._sent: dict[str, dict[str, Any]] = {}
+    _sent: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def send(self, message: Message) -> str:
         key = message.notice.key
@@ -36,7 +30,9 @@ class AlertmanagerSink(Sink):
         alerts = [alert]
         if before is not None and before["labels"] != alert["labels"]:
             alerts.append({**before, "endsAt": _time(message.now)})
-        answer = post(self._url, msgspec.json.encode(alerts), self._headers, self._timeout_s, answers_json=True)
+        url = self.url.rstrip("/") + "/api/v2/alerts"
+        headers = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
+        answer = post(url, msgspec.json.encode(alerts), headers, self.timeout_s, answers_json=True)
         if message.notice.status == "firing":
             self._sent[key] = alert
         else:

@@ -1,7 +1,8 @@
-"""One POST, and the error for its failure."""
+"""The base of sinks that post JSON, one POST, and the error for its failure."""
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
@@ -10,12 +11,24 @@ from urllib3.exceptions import MaxRetryError, NameResolutionError, NewConnection
 
 from streaming.errors import DeliveryError
 from streaming.sinks.bounded_http import exchange
+from streaming.sinks.sink import Sink
 
+_JSON = {"Content-Type": "application/json"}
 _PASSING = frozenset({408, 425, 429})
 
 
+@dataclass(repr=False)
+class HttpSink(Sink):
+    """A sink that posts JSON to an address. ``secret``: in the way of its kind; empty: none."""
+
+    name: str
+    url: str
+    secret: str
+    timeout_s: float
+
+
 def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float, *, answers_json: bool = False) -> str:
-    """POST and return the answer. Raises DeliveryError unless it is 2xx and comes within ``timeout_s`` seconds.
+    """POST JSON and return the answer. Raises DeliveryError unless it is 2xx and comes within ``timeout_s`` seconds.
 
     Only the status counts: an answer whose body breaks off is still an answer. ``answers_json``: a 2xx whose body is
     text that is not JSON comes from another server, such as a proxy that asks for a login. The returned answer and the
@@ -24,7 +37,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float, *,
     host = urlsplit(url).hostname
     began = time.monotonic()
     try:
-        response = exchange("POST", url, timeout_s, data=body, headers=dict(headers), timeout=timeout_s)
+        response = exchange("POST", url, timeout_s, data=body, headers={**_JSON, **headers}, timeout=timeout_s)
     except requests.RequestException as error:
         if time.monotonic() - began >= timeout_s:
             raise DeliveryError(f"{host} did not answer in time", is_temporary=True, may_have_arrived=True) from None

@@ -1,29 +1,21 @@
 """PagerDuty's Events API v2: trigger and resolve under one dedup key."""
 
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
 import msgspec
 
-from streaming.sinks.http import post
-from streaming.sinks.sink import Message, Sink
+from streaming.sinks.http import HttpSink, post
+from streaming.sinks.sink import Message
 
 URL = "https://events.pagerduty.com/v2/enqueue"
 _LONGEST_SUMMARY = 1024
 
 
-@dataclass
-class PagerDutySink(Sink):
-    name: str
-    url: str
-    routing_key: str
-    timeout_s: float
-
+class PagerDutySink(HttpSink):
     def send(self, message: Message) -> str:
-        body = msgspec.json.encode({"routing_key": self.routing_key, **pagerduty_event(message)})
-        headers = {"Content-Type": "application/json"}
-        return post(self.url or URL, body, headers, self.timeout_s, answers_json=True)
+        body = msgspec.json.encode({"routing_key": self.secret, **pagerduty_event(message)})
+        return post(self.url or URL, body, {}, self.timeout_s, answers_json=True)
 
 
 def pagerduty_event(message: Message) -> dict[str, Any]:

@@ -6,29 +6,21 @@ repeated, and differs between messages with different content.
 """
 
 import hmac
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 
-from streaming.sinks.http import post
-from streaming.sinks.sink import Message, Sink
+from streaming.sinks.http import HttpSink, post
+from streaming.sinks.sink import Message
 
 
-@dataclass
-class WebhookSink(Sink):
-    name: str
-    url: str
-    secret: str
-    timeout_s: float
-
+class WebhookSink(HttpSink):
     def send(self, message: Message) -> str:
         body = msgspec.json.encode(webhook_payload(message))
         timestamp = str(message.now // 1000)
         said = sha256(msgspec.json.encode(message.notice)).hexdigest()[:16]
         headers = {
-            "Content-Type": "application/json",
             "User-Agent": "evenkeel",
             "Idempotency-Key": f"{message.notice.key}-{message.notice.status}-{said}",
             "X-Evenkeel-Timestamp": timestamp,
