@@ -10,16 +10,13 @@ from time import perf_counter
 from bench.results import Results
 from bench.rocketmq_java import Fleet, Measured, NoJava, measure_java
 from schemas.identity import MessageQueue
-from streaming.core.allocation import (
-    Averagely,
-    AveragelyByCircle,
-    ByConfig,
-    ByMachineRoom,
-    ConsistentHash,
-    MachineRoomNearby,
-    Strategy,
-    allocate_all,
-)
+from streaming.core.allocation.averagely import Averagely, AveragelyByCircle
+from streaming.core.allocation.by_config import ByConfig
+from streaming.core.allocation.by_machine_room import ByMachineRoom
+from streaming.core.allocation.consistent_hash import ConsistentHash
+from streaming.core.allocation.machine_room_nearby import MachineRoomNearby
+from streaming.core.allocation.strategy import Strategy
+from streaming.core.allocation.together import allocate_all
 
 TOPICS, RUNS = 100, 9
 ROOMS = ("east", "west")

@@ -24,7 +24,8 @@ from schemas.events import (
     TopicRoute,
 )
 from schemas.identity import MessageQueue
-from streaming.core.allocation import Averagely, allocate_all
+from streaming.core.allocation.averagely import Averagely
+from streaming.core.allocation.together import allocate_all
 
 PROGRESS_AT_MOST = 1_000  # queues a record
 NAMES_IN_A_PART = 4_000

@@ -12,8 +12,9 @@ from typing import TextIO
 
 from schemas.identity import queue_order
 from streaming.cli.options import readable
-from streaming.core.allocation import AllocationError, ByConfig, allocate_all, sort_client_ids, sort_queues
-from streaming.core.allocation.java import NULL_POINTER
+from streaming.core.allocation.by_config import ByConfig
+from streaming.core.allocation.strategy import NULL_POINTER, AllocationError
+from streaming.core.allocation.together import allocate_all, sort_client_ids, sort_queues
 from streaming.core.allocation.vectors import CONSTRUCTOR, Answer, Case, read_case
 from streaming.errors import SourceError
 from streaming.progress import waiting

@@ -17,7 +17,8 @@ from streaming.config.secrets import text_file_fault
 from streaming.config.sections import NAME_OF_PARAM, PARAM_KEYS, Collector, Config, Rule, Source, Web
 from streaming.config.storages import storage_fault
 from streaming.config.values import is_address, is_loopback, server_list
-from streaming.core.allocation import AllocationError, strategy_named
+from streaming.core.allocation.strategies import strategy_named
+from streaming.core.allocation.strategy import AllocationError
 from streaming.networks import is_in, networks, parsed
 
 

@@ -2,11 +2,9 @@
 
 from schemas.facts import EvaluationFailedFact, GroupFact, Kind
 from schemas.reasons import ReasonKind
-from streaming.core import group_waiting
 from streaming.core.alerts.deploy_wait import note_mismatch
 from streaming.core.alerts.lifecycle import is_any_undecided, update_alerts
 from streaming.core.alerts.phases import PENDING_PHASES
-from streaming.core.alerts.waiting import may_have_news
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.observation import observe
 from streaming.core.finding_kinds import RIGHT
@@ -21,6 +19,7 @@ from streaming.core.retention import KEEP_LEFT_CLIENT_MS, abandoned_topics, forg
 from streaming.core.state.group import UNSUBSCRIBED_AFTER_MS, Group
 from streaming.core.state.members import is_listed
 from streaming.core.state.routes import hosting_brokers
+from streaming.core.waiting import has_group_news, may_have_news
 
 
 def evaluate(group: Group, before: int) -> None:
@@ -32,7 +31,7 @@ def evaluate(group: Group, before: int) -> None:
     if state.now < state.evaluation_due_ts:
         _note_how_long_evidence_lasts(group)
         is_at_rest = not 0 < state.evidence_lasts_until_ts <= state.now
-        if is_at_rest and not may_have_news(group) and not group_waiting.has_news(group, before):
+        if is_at_rest and not may_have_news(group) and not has_group_news(group, before):
             return
     try:
         _evaluate(group, before)
@@ -110,18 +109,13 @@ def _note_how_long_evidence_lasts(group: Group) -> None:
 
     What comes between two evaluations is newer evidence only. So what lasts until a time need not be searched before.
     """
-    state = group.state
-    if state.now >= state.evidence_lasts_until_ts:
-        state.evidence_lasts_until_ts = _evidence_lasts_until_ts(group)
-
-
-def _evidence_lasts_until_ts(group: Group) -> int:
-    """When the oldest of this evidence will be too old; 0: there is none."""
     state, timing = group.state, group.timing
+    if state.now < state.evidence_lasts_until_ts:
+        return
     single = (client for client in state.clients if client.reports and max(client.entries, default=0) == 1)
     ends = [client.reports[0].answered_ts + timing.report_max_age_ms for client in single]
     ends += [topic.confirmed_ts + timing.route_max_age_ms for topic in state.topics if topic.confirmed_ts]
-    return min(ends, default=0)
+    state.evidence_lasts_until_ts = min(ends, default=0)
 
 
 def _is_changing(group: Group, found: list[TopicFindings]) -> bool:

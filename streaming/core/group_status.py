@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import NamedTuple
 
 import msgspec
 
@@ -14,8 +13,8 @@ from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import WRONG
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import GroupFinding
-from streaming.core.group_waiting import has_news, note_said, waiting_of_group
 from streaming.core.state.group import Group
+from streaming.core.waiting import has_group_news, note_group_told, waiting_of_group
 
 REPEAT_STATUS_MS = 3_600_000  # distinguishes a group at rest from one without rounds
 
@@ -29,30 +28,21 @@ class GroupStatus(Word):
     HEALTHY = "healthy"
 
 
-class StatusEvidence(NamedTuple):
-    """The evidence for the status. ``empty``: no broker lists a member. ``undecided``: it is too early to judge.
+def group_status(*, excluded: bool, empty: bool, wrong: bool, unknown: bool, undecided: bool) -> GroupStatus:
+    """The first status that applies. A group is healthy only if everything was judged.
 
-    ``excluded``: the owners of its queues are not judged. What offsets show counts all the same.
+    ``empty``: no broker lists a member. ``undecided``: it is too early to judge. ``excluded``: the owners of its queues
+    are not judged. What offsets show counts all the same.
     """
-
-    excluded: bool
-    empty: bool
-    wrong: bool
-    unknown: bool
-    undecided: bool
-
-
-def group_status(evidence: StatusEvidence) -> GroupStatus:
-    """The first status that applies. A group is healthy only if everything was judged."""
-    if evidence.excluded:
-        return GroupStatus.FINDINGS if evidence.wrong else GroupStatus.EXCLUDED
-    if evidence.empty:
+    if excluded:
+        return GroupStatus.FINDINGS if wrong else GroupStatus.EXCLUDED
+    if empty:
         return GroupStatus.EMPTY
-    if evidence.wrong:
+    if wrong:
         return GroupStatus.FINDINGS
-    if evidence.unknown:
+    if unknown:
         return GroupStatus.UNKNOWN
-    return GroupStatus.SETTLING if evidence.undecided else GroupStatus.HEALTHY
+    return GroupStatus.SETTLING if undecided else GroupStatus.HEALTHY
 
 
 def emit_group_status(
@@ -73,7 +63,7 @@ def emit_group_status(
     kinds = Counter(finding.kind.value for finding in group_findings)
     reason = _reason(evidence, found)
     fact = GroupFact(
-        status=group_status(_status_evidence(evidence, found, counts, group_findings, is_alert_undecided)).value,
+        status=_status(evidence, found, counts, group_findings, is_alert_undecided).value,
         members=sum(member.entries for member in evidence.members.values()),
         queues=sum(counts.values()),
         counts=dict(sorted((counts + kinds).items())),
@@ -90,9 +80,9 @@ def emit_group_status(
     if reason is not None and any(findings.evidence.unreported for findings in found):
         shown += f" {_digest(reason)}"  # it lasts
     is_due = state.now - state.status_ts >= REPEAT_STATUS_MS
-    if shown != state.status or is_due or has_news(group, before):
+    if shown != state.status or is_due or has_group_news(group, before):
         state.status, state.status_ts = shown, state.now
-        note_said(group)
+        note_group_told(group)
         waiting, read_ts, fullest = waiting_of_group(evidence)
         group.emit(msgspec.structs.replace(fact, waiting=waiting, read_ts=read_ts, fullest=fullest))
 
@@ -110,14 +100,14 @@ def _digest(reason: Reason) -> str:
     return blake2b(msgspec.json.encode(reason), digest_size=8).hexdigest()
 
 
-def _status_evidence(
+def _status(
     evidence: GroupEvidence,
     found: list[TopicFindings],
     counts: Counter[str],
     group_findings: list[GroupFinding],
     is_alert_undecided: bool,
-) -> StatusEvidence:
-    return StatusEvidence(
+) -> GroupStatus:
+    return group_status(
         excluded=evidence.exclusion is not None,
         empty=_is_empty(evidence),
         wrong=bool(WRONG & set(map(Kind, counts)))

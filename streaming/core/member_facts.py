@@ -12,7 +12,6 @@ _NOTHING_RUN = RunningProfile()
 
 
 def emit_member_facts(group: Group, evidence: GroupEvidence) -> None:
-    """One fact for each client about which something has changed."""
     for index, client in enumerate(group.state.clients):
         if index in evidence.members:
             if client.emitted != EMITTED:

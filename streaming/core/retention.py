@@ -20,6 +20,11 @@ FORGET_AFTER_MS = 7 * 86_400_000  # a group without events for so long is compac
 CLOCKS_DIFFER_MS = 3_600_000  # between groups of one cluster, at most: so no state is dropped too early
 KEEP_LEFT_CLIENT_MS = 900_000  # so that a client that comes back is known
 KEEP_UNUSED_TOPIC_MS = 3_600_000  # brokers too: a group may use a new topic each day
+KEPT_FOR_EVER = (
+    *("cluster", "group", "next_seq", "now", "interval", "round", "valid_from_ts", "sources", "markers_behind"),
+    *("held_events", "missing_events", "lost_events_ts", "routes_changed_ts", "round_parts", "refused_since"),
+    "marker_sources",
+)
 
 
 def silent_before(cluster_ts: int, timing: Timing) -> int:
@@ -41,24 +46,7 @@ def can_be_compacted(state: GroupState) -> bool:
 
 def compacted(state: GroupState) -> GroupState:
     """The state of a silent group that is kept for ever: number of its next fact, clock, and what depends on these."""
-    return GroupState(
-        state.cluster,
-        state.group,
-        next_seq=state.next_seq,
-        now=state.now,
-        interval=state.interval,
-        round=state.round,
-        valid_from_ts=state.valid_from_ts,
-        sources=state.sources,
-        markers_behind=state.markers_behind,
-        held_events=state.held_events,
-        missing_events=state.missing_events,
-        lost_events_ts=state.lost_events_ts,
-        routes_changed_ts=state.routes_changed_ts,
-        round_parts=state.round_parts,
-        refused_since=state.refused_since,
-        marker_sources=state.marker_sources,
-    )
+    return GroupState(**{name: getattr(state, name) for name in KEPT_FOR_EVER})
 
 
 def abandoned_topics(group: Group) -> set[int]:

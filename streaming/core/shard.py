@@ -208,7 +208,6 @@ class _Fold:
             self.facts.append(_quarantine_fact(newest, Rejected(reason, detail, events=events), "", ""))
 
     def close_groups(self) -> None:
-        """Packs the groups that are unpacked."""
         for key, group in self.groups.items():
             state = group.state
             self.facts.extend(group.facts)

@@ -87,7 +87,7 @@ def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refuse
     note_number(group, event, _time_of(event))
     if isinstance(event, Round):
         whole = whole_rounds(group, event, is_new)
-        return [refused for one in whole for refused in _take_whole_round(group, one, origin, is_new)]
+        return [refused for one in whole for refused in _take_round(group, one, origin, is_new)]
     if (why := too_much(group, event)) is not None:
         return [Refused(encode_event(event), origin, why)]
     if isinstance(event, Forget):  # it does not wait for the clock: a retired group may have no rounds any more
@@ -120,13 +120,9 @@ _TAKERS: dict[type, Callable[[Group, Any], None]] = {
 }
 
 
-def _take_whole_round(group: Group, event: Round, origin: Origin, is_new: bool) -> list[Refused]:
+def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> list[Refused]:
     if (why := too_much(group, event)) is not None:
         return [Refused(encode_event(event), origin, why)]
-    return _take_round(group, event, origin, is_new)
-
-
-def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> list[Refused]:
     state, timing = group.state, group.timing
     believed = bool(state.held_events) and clock.is_borne_out(_waiting_markers(state), event.ts, timing)
     if not is_new and event.ts <= state.now:

@@ -7,7 +7,7 @@ from itertools import starmap
 
 from schemas.facts import AlertState, Kind, MemberFact
 from schemas.identity import is_retry_topic
-from streaming.core.allocation import strategy_of_class
+from streaming.core.allocation.strategies import strategy_of_class
 from streaming.core.finding_kinds import RIGHT, UNDECIDED
 from streaming.explain.reasons import reason_of
 from streaming.explain.snapshot import (

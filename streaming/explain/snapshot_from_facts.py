@@ -17,7 +17,7 @@ from schemas.facts import (
 )
 from schemas.reasons import KINDS as REASON_KINDS
 from streaming.core.alerts.phases import AlertReason
-from streaming.core.group_waiting import MOST_QUEUES as MOST_FULLEST
+from streaming.core.waiting import MOST_QUEUES as MOST_FULLEST
 from streaming.explain.changes import LATELY_MS, changes_before
 from streaming.explain.reasons import why_no_alert, why_of
 from streaming.explain.snapshot import (

@@ -13,7 +13,7 @@ from streaming.core.findings.group_findings import find_group_findings, severity
 from streaming.core.findings.queue_facts import recorded_since
 from streaming.core.findings.queue_findings import TopicFindings, judge_topics
 from streaming.core.findings.verdict import GroupFinding, Verdict
-from streaming.core.group_status import GroupStatus, StatusEvidence, group_status
+from streaming.core.group_status import GroupStatus, group_status
 from streaming.inspect import members, queues, stalling, undecided
 from streaming.inspect.notes import notes_on
 from streaming.inspect.observed_groups import ObservedGroup
@@ -149,13 +149,11 @@ def _status(
     says_nothing = not wrong and not unknown and bool(evidence.members)
     judged = any(verdict.kind is Kind.MATCH for topic in found for verdict in topic.verdicts.values())
     return group_status(
-        StatusEvidence(
-            excluded=evidence.exclusion is not None or (says_nothing and _exclusion(evidence, found) is not None),
-            empty=empty,
-            wrong=wrong,
-            unknown=unknown or not (evidence.members or empty) or not (judged or open_questions),
-            undecided=bool(open_questions),
-        )
+        excluded=evidence.exclusion is not None or (says_nothing and _exclusion(evidence, found) is not None),
+        empty=empty,
+        wrong=wrong,
+        unknown=unknown or not (evidence.members or empty) or not (judged or open_questions),
+        undecided=bool(open_questions),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic, without_host
-from streaming.core.allocation import strategy_of_class
+from streaming.core.allocation.strategies import strategy_of_class
 from streaming.core.finding_kinds import RIGHT
 from streaming.inspect.members import total, total_lag
 from streaming.inspect.snapshot import Finding, InspectedGroup, InspectedMember, InspectedQueue, Undecided

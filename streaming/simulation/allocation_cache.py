@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from schemas.identity import MessageQueue
-from streaming.core.allocation import AllocationError, Strategy, allocate_all, sort_client_ids
+from streaming.core.allocation.strategy import AllocationError, Strategy
+from streaming.core.allocation.together import allocate_all, sort_client_ids
 from streaming.simulation.name_server import TopicRoute
 
 Shares = Mapping[str, tuple[MessageQueue, ...]]

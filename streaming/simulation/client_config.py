@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from streaming.core.allocation import Averagely, Strategy
+from streaming.core.allocation.averagely import Averagely
+from streaming.core.allocation.strategy import Strategy
 
 HEARTBEAT_FIRST_MS, HEARTBEAT_MS = 1_000, 30_000  # ClientConfig.heartbeatBrokerInterval
 POLL_ROUTES_MS = 30_000  # ClientConfig.pollNameServerInterval

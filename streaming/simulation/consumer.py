@@ -8,7 +8,7 @@ from random import Random
 from schemas.identity import MessageQueue, host_of, retry_topic
 from streaming.collector.wire.answers import SUCCESS, Connection, RunningInfoAnswer, SubscriptionData
 from streaming.collector.wire.answers import ProcessQueue as ProcessQueueInfo
-from streaming.core.allocation import class_of_strategy
+from streaming.core.allocation.strategies import class_of_strategy
 from streaming.simulation.broker import Broker, Channel
 from streaming.simulation.client_config import HEARTBEAT_FIRST_MS, HEARTBEAT_MS, POLL_ROUTES_MS, ClientConfig
 from streaming.simulation.message_queue import MessageLog

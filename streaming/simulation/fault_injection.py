@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from streaming.core.allocation import AveragelyByCircle, ConsistentHash
+from streaming.core.allocation.averagely import AveragelyByCircle
+from streaming.core.allocation.consistent_hash import ConsistentHash
 from streaming.simulation.client_config import MUTE, PULL
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.simulated_group import OTHER_TOPIC, ROOMS, TOPIC, SimulatedGroup
@@ -129,7 +130,7 @@ def cut_from_a_broker(group: SimulatedGroup) -> Undo:
 
 def room_without_consumer(group: SimulatedGroup) -> Undo:
     """Brokers of a new machine room get the topic; no client is configured for the room."""
-    group.strategy = type(group.strategy)(frozenset(ROOMS[:1]))  # type: ignore[call-arg]
+    group.strategy = type(group.strategy)(frozenset(ROOMS[:1]))
     config = group.config = replace(group.config, strategy=group.strategy)
     for client in list(group.clients):
         group.fleet.leave(client)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from schemas.identity import MessageQueue
 from streaming.collector.wire.answers import QueueData, TopicRouteData
-from streaming.core.allocation import sort_queues
+from streaming.core.allocation.together import sort_queues
 from streaming.core.state.group_state import PERM_READ
 
 PERM_WRITE, PERM_READ_AND_WRITE = 2, 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemas.identity import MessageQueue
-from streaming.core.allocation import AllocationError
+from streaming.core.allocation.strategy import AllocationError
 from streaming.simulation.broker import Broker
 from streaming.simulation.name_server import TopicRoute
 from streaming.simulation.network import Network

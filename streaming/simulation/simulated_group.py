@@ -8,15 +8,12 @@ from math import exp, log
 from random import Random
 
 from schemas.identity import MessageQueue
-from streaming.core.allocation import (
-    Averagely,
-    AveragelyByCircle,
-    ByConfig,
-    ByMachineRoom,
-    ConsistentHash,
-    MachineRoomNearby,
-    Strategy,
-)
+from streaming.core.allocation.averagely import Averagely, AveragelyByCircle
+from streaming.core.allocation.by_config import ByConfig
+from streaming.core.allocation.by_machine_room import ByMachineRoom
+from streaming.core.allocation.consistent_hash import ConsistentHash
+from streaming.core.allocation.machine_room_nearby import MachineRoomNearby
+from streaming.core.allocation.strategy import Strategy
 from streaming.simulation.client_config import ClientConfig, Sdk
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.fleet import Fleet

@@ -2,10 +2,12 @@
 
 import ast
 import importlib
+import inspect
 import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from pydantic import BaseModel
@@ -14,7 +16,7 @@ from streaming.config.alerts import Alerts
 from streaming.config.config_errors import KeyPath, key_text
 from streaming.config.keys import all_keys, field_at
 from streaming.config.sections import Config, TimingSection
-from streaming.core.default_settings import DEFAULT_TIMING
+from streaming.core.default_settings import DEFAULT_TIMING, MODULES
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "streaming" / "config"
@@ -102,13 +104,19 @@ def test_the_default_of_a_key_stands_once(root: type[BaseModel], key: KeyPath) -
 
 
 def home_of(timer: str) -> tuple[str, str]:
-    """The module of a timer's default and its name there, as ``default_settings`` imports it."""
-    module = nodes(ROOT / "streaming" / "core" / "default_settings.py")
-    (composed,) = (node for node in module if isinstance(node, ast.Call) and ast.unparse(node.func) == "Timing")
-    (name,) = (ast.unparse(given.value) for given in composed.keywords if given.arg == timer)
-    imports = (node for node in module if isinstance(node, ast.ImportFrom))
-    (home,) = (node.module or "" for node in imports if name in [alias.name for alias in node.names])
+    """The module that states a timer's default, of those in which ``default_settings`` looks, and its name there."""
+    name = timer.upper()
+    stating = [m.__name__ for m in MODULES if any(isinstance(n, ast.Assign) and name in targets(n) for n in body(m))]
+    (home,) = stating
     return home, name
+
+
+def body(module: ModuleType) -> list[ast.stmt]:
+    return ast.parse(inspect.getsource(module)).body
+
+
+def targets(assignment: ast.Assign) -> list[str]:
+    return [ast.unparse(target) for target in assignment.targets]
 
 
 @pytest.mark.parametrize("key", sorted(TimingSection.model_fields))

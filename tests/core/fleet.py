@@ -33,7 +33,9 @@ from schemas.events import (
 from schemas.facts import AlertFact, Fact, GroupFact, Payload, QueueFact
 from schemas.identity import MessageQueue
 from streaming.core.alerts.phases import STATES, AlertReason, Phase
-from streaming.core.allocation import AllocationError, Averagely, Strategy, sort_client_ids, sort_queues
+from streaming.core.allocation.averagely import Averagely
+from streaming.core.allocation.strategy import AllocationError, Strategy
+from streaming.core.allocation.together import sort_client_ids, sort_queues
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.settings import Settings
 from streaming.core.shard import Record

@@ -7,7 +7,7 @@ import pytest
 
 from schemas.facts import AlertChange, AlertFact, QueueFact
 from streaming.core.alerts.details import CHANGES_AT_MOST, CLIENTS_AT_MOST
-from streaming.core.allocation import AveragelyByCircle
+from streaming.core.allocation.averagely import AveragelyByCircle
 from streaming.core.state.packing import pack
 from tests.core.fleet import T0, Fleet, healthy, not_taken_over
 

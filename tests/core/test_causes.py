@@ -8,9 +8,11 @@ import pytest
 from schemas.events import Subscription
 from schemas.facts import AlertFact, Kind
 from schemas.observed import clients
-from streaming.core.allocation import AveragelyByCircle, ByConfig, ByMachineRoom
+from streaming.core.allocation.averagely import AveragelyByCircle
+from streaming.core.allocation.by_config import ByConfig
+from streaming.core.allocation.by_machine_room import ByMachineRoom
 from streaming.core.causes.explanation import Found
-from streaming.core.causes.member_lists import view_divergence
+from streaming.core.causes.members_differ import view_divergence
 from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.observation import observe

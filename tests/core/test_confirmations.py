@@ -20,7 +20,7 @@ from schemas.events import (
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, Report, new_state
-from streaming.core.state.lost_evidence import reports_count_after
+from streaming.core.state.routes import reports_count_after
 from streaming.core.step import take
 
 Confirmed = Callable[[int], BrokerAnswer | UnchangedList]

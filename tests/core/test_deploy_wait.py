@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.facts import AlertFact
-from streaming.core.allocation import AveragelyByCircle
+from streaming.core.allocation.averagely import AveragelyByCircle
 from tests.core.fleet import T0, Fleet, not_taken_over
 
 OLD, NEW = {"T": "a"}, {"T": "a || b"}

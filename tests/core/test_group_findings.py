@@ -6,7 +6,7 @@ from schemas.events import Subscription
 from schemas.facts import AlertFact, GroupFact
 from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
-from streaming.core.state.pauses import expected_back_by
+from streaming.core.state.members import expected_back_by
 from tests.core.fleet import T0, Fleet, healthy, said
 
 ALWAYS_ON = Settings(timing=DEFAULT_TIMING, groups=(GroupRule(group="g", always_on=True),))

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from schemas.facts import GroupFact
-from streaming.core.group_waiting import CHANGED_SHARE, LEAST_CHANGE, MOST_QUEUES, TELL_GROUP_WAITING_MS
+from streaming.core.waiting import CHANGED_SHARE, LEAST_CHANGE, MOST_QUEUES, TELL_GROUP_WAITING_MS
 from tests.core.fleet import Fleet, healthy
 
 

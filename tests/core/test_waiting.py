@@ -4,8 +4,8 @@ from itertools import pairwise
 
 from schemas.facts import AlertFact
 from streaming.core.alerts.phases import AlertReason
-from streaming.core.alerts.waiting import REPEAT_WAITING_MS, TELL_WAITING_MS
 from streaming.core.default_settings import DEFAULT_TIMING
+from streaming.core.waiting import REPEAT_WAITING_MS, TELL_WAITING_MS
 from tests.core.fleet import T0, Fleet, healthy, not_taken_over
 
 

@@ -7,7 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from schemas.events import Subscription
-from streaming.core.allocation import AveragelyByCircle
+from streaming.core.allocation.averagely import AveragelyByCircle
 from streaming.inspect.snapshot import InspectedGroup
 from tests.core.fleet import Fleet
 from tests.inspect.looks import fleet, looked_at, page, picture

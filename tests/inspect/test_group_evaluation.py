@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from schemas.events import AnyEvent, BrokerAnswer, ConsumeProgress, Round, RouteQueues, Subscription, TopicRoute
-from streaming.core.allocation import AveragelyByCircle
+from streaming.core.allocation.averagely import AveragelyByCircle
 from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.intake.size_limits import CLIENTS_AT_MOST
 from streaming.core.settings import GroupRule, Settings

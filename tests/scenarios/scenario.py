@@ -27,7 +27,7 @@ import msgspec
 from msgspec import Struct, field
 
 from schemas.events import encode_event
-from streaming.core.allocation import strategy_named
+from streaming.core.allocation.strategies import strategy_named
 from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
 from streaming.replay.alert_transitions import as_json, transitions

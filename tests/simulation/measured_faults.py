@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from streaming.core.allocation import (
-    Averagely,
-    AveragelyByCircle,
-    ByMachineRoom,
-    ConsistentHash,
-    MachineRoomNearby,
-    Strategy,
-)
+from streaming.core.allocation.averagely import Averagely, AveragelyByCircle
+from streaming.core.allocation.by_machine_room import ByMachineRoom
+from streaming.core.allocation.consistent_hash import ConsistentHash
+from streaming.core.allocation.machine_room_nearby import MachineRoomNearby
+from streaming.core.allocation.strategy import Strategy
 from streaming.simulation.client_config import AVERAGELY, ClientConfig
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.fleet import Fleet

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from schemas.events import AnyEvent, Round, encode_event
 from schemas.identity import MessageQueue
-from streaming.core.allocation import Averagely, AveragelyByCircle, ConsistentHash, Strategy, allocate_all
+from streaming.core.allocation.averagely import Averagely, AveragelyByCircle
+from streaming.core.allocation.consistent_hash import ConsistentHash
+from streaming.core.allocation.strategy import Strategy
+from streaming.core.allocation.together import allocate_all
 from streaming.simulation.collector import Collector
 from streaming.simulation.consumer import ClientConfig
 from streaming.simulation.fleet import Fleet

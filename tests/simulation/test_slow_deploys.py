@@ -10,7 +10,7 @@ import pytest
 
 from schemas.facts import AlertFact, Fact, Kind, Severity
 from schemas.identity import MessageQueue
-from streaming.core.allocation import AveragelyByCircle
+from streaming.core.allocation.averagely import AveragelyByCircle
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.simulation.consumer import ClientConfig, Consumer
 from streaming.simulation.evaluation.detector import Detector

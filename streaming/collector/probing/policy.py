@@ -11,7 +11,7 @@ from zlib import crc32
 
 from streaming.config.sections import Config
 from streaming.core.settings import Timing
-from streaming.core.state.pauses import longest_empty_ms
+from streaming.core.state.members import longest_empty_ms
 
 TABLES_TIMEOUT_MS = 10_000  # of groups and of offsets: these answers can be long
 REPORT_EMPTY_LONGER_MS = 600_000  # than the job may need to hear of a group without members

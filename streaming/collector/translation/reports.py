@@ -10,7 +10,7 @@ from schemas import events
 from schemas.identity import MessageQueue
 from streaming.collector.translation.repetition import data_version
 from streaming.collector.wire import answers
-from streaming.core.allocation import class_name
+from streaming.core.allocation.strategies import class_name
 
 LATEST_MILLIS = 253_402_300_799_999
 LARGEST_COUNT = 2**31 - 1

@@ -13,7 +13,7 @@ from streaming.core.findings.queue_facts import QueueSince, Since
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import GroupFinding
 from streaming.core.state.group import Group
-from streaming.core.state.pauses import expected_back_by, missed_since_ts
+from streaming.core.state.members import expected_back_by, missed_since_ts
 
 
 class AlertCandidate(Struct, frozen=True):
@@ -50,14 +50,10 @@ def candidates_of_queues(
             if verdict.kind in ALERTING_OF_QUEUES:
                 by_kind.setdefault(verdict.kind, []).append(index)
         for kind, queues in by_kind.items():
-            if findings.evidence.is_retry and not _messages_wait(group, queues):
+            if findings.evidence.is_retry and all(queue.consumer_lag <= 0 for queue in group.queues_at(queues)):
                 continue
             candidates[findings.evidence.name, kind.value] = _candidate(group, findings, kind, queues, since)
     return candidates
-
-
-def _messages_wait(group: Group, queues: list[int]) -> bool:
-    return any(queue.consumer_lag > 0 for queue in group.queues_at(queues))
 
 
 def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[int], since: Since) -> AlertCandidate:

@@ -5,9 +5,8 @@ from collections.abc import Set
 from schemas.facts import Cause
 from streaming.core.causes.table import CAUSES
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.state.deploys import is_to_be_replaced, patience_ms
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import DeployChanges
+from streaming.core.state.members import is_to_be_replaced, patience_ms
 
 DEPLOY_WAIT_MS = 540_000  # so that what lasts ten minutes alerts by then
 
@@ -23,8 +22,11 @@ def is_rolling_deploy(evidence: GroupEvidence) -> bool:
     if known is None or not (known.joined and (known.left or known.restarted)):
         return False
     patience = patience_ms(group, known)
-    if _are_all_new(evidence, known) or _run_alike(evidence, known.last_ts):
-        patience = min(patience, _to_settle_ms(evidence))
+    is_all_new = not any(is_to_be_replaced(group, known, member.client) for member in evidence.members.values())
+    if is_all_new or _run_alike(evidence, known.last_ts):
+        # until the last rebalance of a deploy is seen: its grace, and as long again for the reports
+        extra_ms = group.timing.grace_orderly_extra_ms if evidence.orderly else 0
+        patience = min(patience, 2 * group.timing.grace_membership_ms + extra_ms)
     return evidence.now - known.last_ts <= patience
 
 
@@ -33,21 +35,11 @@ def longest_wait_until(group: Group, differ_since_ts: int) -> int:
     return differ_since_ts + group.timing.deploy_wait_ms
 
 
-def _are_all_new(evidence: GroupEvidence, known: DeployChanges) -> bool:
-    return not any(is_to_be_replaced(evidence.group, known, member.client) for member in evidence.members.values())
-
-
 def _run_alike(evidence: GroupEvidence, since_ts: int) -> bool:
     """True if all members have reported since, and do not differ: others have left, or all run as they do."""
     members = evidence.members.values()
     have_reported = all(member.as_of > since_ts for member in members)
     return have_reported and len({member.running for member in members}) == 1
-
-
-def _to_settle_ms(evidence: GroupEvidence) -> int:
-    """How long it may take to see the last rebalance of a deploy: its grace, and as long again for the reports."""
-    timing = evidence.group.timing
-    return 2 * timing.grace_membership_ms + (timing.grace_orderly_extra_ms if evidence.orderly else 0)
 
 
 def note_mismatch(group: Group, causes: Set[str]) -> None:

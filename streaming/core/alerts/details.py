@@ -7,12 +7,12 @@ from heapq import nlargest, nsmallest
 
 from schemas.facts import AlertChange, AlertClient, AlertQueue
 from schemas.identity import is_retry_topic
-from streaming.core.alerts.waiting import waiting_in
 from streaming.core.evidence.group_evidence import GroupEvidence, shown
 from streaming.core.findings.verdict import Verdict
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert, Client, HeartbeatProfile, RunningProfile
 from streaming.core.state.members import addresses_of, is_listed
+from streaming.core.waiting import waiting_in
 
 CHANGES_BEFORE_ALERT_MS = 600_000  # an alert lists the changes of this time before it
 CLIENTS_AT_MOST = 20
@@ -37,7 +37,6 @@ class AlertDetails:
         self._odd_first: dict[frozenset[int], list[int]] = {}
 
     def queues(self, alert: Alert) -> tuple[AlertQueue, ...]:
-        """The alert's queues, each with who owns it, who should, and how much waits in it."""
         return tuple([self._queues.get(index) or self._queue(index) for index in alert.queues])
 
     def _queue(self, index: int) -> AlertQueue:
@@ -94,7 +93,12 @@ class AlertDetails:
         group = self._group
         active_ts = min(alert.active_ts, group.state.now)  # a clock may have been set back since
         since = active_ts - CHANGES_BEFORE_ALERT_MS
-        changes = {*self._newest_of_clients, *_of_routes(group, alert), *_of_brokers(group, alert)}
+        routes = {
+            (topic.changed_ts, "route_changed", topic.name)
+            for topic in group.state.topics
+            if topic.changed_ts and alert.topic in ("", topic.name)
+        }
+        changes = routes.union(self._newest_of_clients, _of_brokers(group, alert))
         newest = nlargest(CHANGES_AT_MOST, (change for change in changes if change[0] >= since))
         return tuple(AlertChange(*change) for change in reversed(newest))
 
@@ -131,12 +135,6 @@ def _of_clients(group: Group) -> Iterable[_Change]:
     for ts, joined, client_id in happened:
         if ts > state.first_round_ts:
             yield ts, "joined" if joined else "left", client_id
-
-
-def _of_routes(group: Group, alert: Alert) -> Iterable[_Change]:
-    for topic in group.state.topics:
-        if topic.changed_ts and alert.topic in ("", topic.name):
-            yield topic.changed_ts, "route_changed", topic.name
 
 
 def _of_brokers(group: Group, alert: Alert) -> Iterable[_Change]:

@@ -12,21 +12,22 @@ from hashlib import blake2b
 from msgspec.structs import replace
 
 from schemas.facts import AlertFact, AlertState, Cause, WaitsFor
-from schemas.observed import Observed, observed, with_part
+from schemas.observed import observed, with_part
 from streaming.core.alerts.candidates import AlertCandidate, candidates_of_group, candidates_of_queues
 from streaming.core.alerts.details import AlertDetails
-from streaming.core.alerts.flapping import is_flapping, note_end, times_before
 from streaming.core.alerts.phases import PENDING_PHASES, STATES, AlertReason, Phase, Signal, after
 from streaming.core.alerts.signals import (
     Outcome,
     RoundResult,
+    is_flapping,
     is_undecided,
+    note_end,
     severity_of,
+    times_before,
     wait_of,
     with_candidate,
     without_candidate,
 )
-from streaming.core.alerts.waiting import has_news, note_told, waiting_of
 from streaming.core.causes.table import CAUSES
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.findings.queue_facts import Since
@@ -34,6 +35,7 @@ from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import GroupFinding
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert
+from streaming.core.waiting import has_news, note_told, waiting_of
 
 
 def fingerprint(cluster: str, group: str, topic: str, kind: str) -> str:
@@ -44,7 +46,6 @@ def fingerprint(cluster: str, group: str, topic: str, kind: str) -> str:
 def update_alerts(
     evidence: GroupEvidence, found: list[TopicFindings], since: Since, of_group: list[GroupFinding]
 ) -> None:
-    """Takes every open alert to its next phase, and begins an alert for every other candidate."""
     group = evidence.group
     candidates = candidates_of_queues(group, found, since)
     candidates.update(candidates_of_group(group, evidence, of_group))
@@ -54,7 +55,7 @@ def update_alerts(
         verdicts,
         since,
         AlertDetails(evidence, verdicts),
-        frozenset(f.evidence.name for f in found if f.evidence.views_differ),
+        frozenset(f.evidence.name for f in found if f.evidence.listed.views_differ),
     )
     known = {(alert.topic, alert.kind) for alert in group.state.alerts}
     for alert in list(group.state.alerts):
@@ -173,7 +174,6 @@ def _longest_rebalance_ms(evidence: GroupEvidence) -> int:
 def _what_changed(
     alert: Alert, severity: str, queues: list[int], cause: str | None, waits_until_ts: int
 ) -> AlertReason | None:
-    """Against what it was before."""
     if alert.severity != severity:
         return AlertReason.SEVERITY_CHANGED
     if alert.queues != queues:
@@ -216,11 +216,6 @@ def _move(group: Group, alert: Alert, outcome: Outcome, at: RoundResult) -> None
         _emit(group, alert, reason, at, was_stale=before is Phase.STALE and outcome.signal is Signal.OVER)
 
 
-def _observed(alert: Alert) -> Observed:
-    """The evidence, with how often the alert has fired if it comes and goes."""
-    return replace(alert.observed, fired_times=alert.times) if is_flapping(alert) else alert.observed
-
-
 def _emit(group: Group, alert: Alert, reason: AlertReason, at: RoundResult, was_stale: bool = False) -> None:
     """``was_stale``: the alert was stale before it ended; its last fact then says so, too."""
     state, phase = group.state, Phase(alert.phase)
@@ -234,7 +229,7 @@ def _emit(group: Group, alert: Alert, reason: AlertReason, at: RoundResult, was_
             severity=alert.severity,
             kind=alert.kind,
             cause=alert.cause,
-            observed=_observed(alert),
+            observed=replace(alert.observed, fired_times=alert.times) if is_flapping(alert) else alert.observed,
             queues=at.details.queues(alert),
             reason=reason.value,
             active_ts=alert.active_ts,

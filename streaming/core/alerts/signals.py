@@ -7,7 +7,6 @@ from schemas.reasons import ReasonKind
 from streaming.core.alerts.candidates import AlertCandidate
 from streaming.core.alerts.deploy_wait import comes_of_members_that_differ, longest_wait_until
 from streaming.core.alerts.details import AlertDetails
-from streaming.core.alerts.flapping import ALERT_RETURNS_WITHIN_MS, is_flapping
 from streaming.core.alerts.phases import PENDING_PHASES, AlertReason, Signal
 from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
 from streaming.core.evidence.group_evidence import GroupEvidence
@@ -16,7 +15,7 @@ from streaming.core.finding_kinds import ALERTING_OF_QUEUES, BY_OFFSETS, DECIDED
 from streaming.core.findings.queue_facts import Since
 from streaming.core.findings.verdict import Verdict
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import Alert
+from streaming.core.state.group_state import Alert, EndedAlert
 from streaming.core.state.offsets import is_seen_lately, is_seen_to_be_consumed, is_seen_to_move
 
 GONE_AFTER_MS = 3_600_000  # a group without members, or a queue without a route, for so long is retired
@@ -108,17 +107,17 @@ def without_candidate(group: Group, alert: Alert, at: RoundResult) -> Outcome:
     if _is_gone(group, alert, at):
         return Outcome(Signal.OVER, AlertReason.GONE)
     exclusion = _why_excluded(alert, at)
-    if exclusion is not None and _excluded_for(group, alert, at) >= _excluded_after_ms(group, alert, exclusion):
+    is_permanent = exclusion in PERMANENT_EXCLUSIONS
+    over_after_ms = KINDS[Kind(alert.kind)].resolves_after(group.timing) if is_permanent else group.timing.gone_after_ms
+    # an alert about the whole group is excluded since evidence last supported it
+    excluded_since_ts = max([alert.seen_ts, *(at.since[i].since_ts for i in alert.queues if i in at.since)])
+    if exclusion is not None and group.state.now - excluded_since_ts >= over_after_ms:
         return Outcome(Signal.OVER, AlertReason.EXCLUDED)
-    if exclusion in PERMANENT_EXCLUSIONS:
+    if is_permanent:
         return Outcome(Signal.NOT_JUDGED)
     if _is_open(group, alert, at):
         return Outcome(Signal.SEEN_TO_STALL if _stands_still(group, alert) else Signal.UNDECIDED)
     return _looks_right(group, alert, at)
-
-
-def _excluded_after_ms(group: Group, alert: Alert, exclusion: ReasonKind) -> int:
-    return _resolves_after_ms(group, alert) if exclusion in PERMANENT_EXCLUSIONS else group.timing.gone_after_ms
 
 
 def _looks_right(group: Group, alert: Alert, at: RoundResult) -> Outcome:
@@ -126,17 +125,13 @@ def _looks_right(group: Group, alert: Alert, at: RoundResult) -> Outcome:
     if alert.phase in PENDING_PHASES:
         return Outcome(Signal.RIGHT_IN_TURN if lists_differ else Signal.RIGHT)
     right_ms = group.state.now - (alert.right_since_ts or group.state.now)
-    if right_ms < _resolves_after_ms(group, alert):
+    if right_ms < KINDS[Kind(alert.kind)].resolves_after(group.timing):
         return Outcome(Signal.RIGHT)
     if lists_differ:
         return Outcome(Signal.KEPT_OPEN, AlertReason.LISTS_DIFFER)
     if is_flapping(alert) and right_ms < ALERT_RETURNS_WITHIN_MS:  # one incident, told once
         return Outcome(Signal.KEPT_OPEN, AlertReason.COMES_AND_GOES)
     return Outcome(Signal.RIGHT_FOR_LONG)
-
-
-def _resolves_after_ms(group: Group, alert: Alert) -> int:
-    return KINDS[Kind(alert.kind)].resolves_after(group.timing)
 
 
 def _comes_of_lists_that_differ(alert: Alert, at: RoundResult) -> bool:
@@ -174,21 +169,13 @@ def _is_long_gone(group: Group, index: int, at: RoundResult) -> bool:
 def _why_excluded(alert: Alert, at: RoundResult) -> ReasonKind | None:
     """Why evenkeel judges nothing any more that the alert is about. That it is not judged does not say it is right."""
     if alert.kind not in ALERTING_OF_QUEUES:
-        return _why_group_is_excluded(Kind(alert.kind), at.evidence)
+        is_configured = at.evidence.exclusion is ReasonKind.CONFIGURED
+        is_judged = Kind(alert.kind) in WHATEVER_MEMBERS_RUN and not is_configured
+        return None if is_judged else at.evidence.exclusion
     verdicts = [at.verdicts[index] for index in alert.queues if index in at.verdicts]
     is_excluded = bool(verdicts) and all(verdict.kind is Kind.EXCLUDED for verdict in verdicts)
     why = verdicts[0].reason if is_excluded else None
     return None if why is None else why.kind
-
-
-def _why_group_is_excluded(kind: Kind, evidence: GroupEvidence) -> ReasonKind | None:
-    is_judged = kind in WHATEVER_MEMBERS_RUN and evidence.exclusion is not ReasonKind.CONFIGURED
-    return None if is_judged else evidence.exclusion
-
-
-def _excluded_for(group: Group, alert: Alert, at: RoundResult) -> int:
-    """For how long, in milliseconds; of an alert about the whole group: since evidence last supported it."""
-    return group.state.now - max([alert.seen_ts, *(at.since[i].since_ts for i in alert.queues if i in at.since)])
 
 
 def _is_open(group: Group, alert: Alert, at: RoundResult) -> bool:
@@ -218,12 +205,14 @@ def is_undecided(group: Group, alert: Alert, index: int, at: RoundResult) -> boo
     verdict = at.verdicts.get(index)
     if verdict is None and alert.kind == Kind.UNREADABLE_QUEUES and _is_left_with_messages(group, index, at):
         return True
-    if verdict is None or _cannot_be_read(verdict):
+    if verdict is None or (verdict.reason is not None and verdict.reason.kind is ReasonKind.UNREADABLE):
         return _is_lost_with_its_broker(group, index)
     if alert.kind not in ALERTING_OF_QUEUES:  # UNREADABLE_QUEUES: over once what waited is consumed
         return verdict.kind is not Kind.EXCLUDED and not is_seen_to_move(group, group.state.queues[index])
     if alert.kind in BY_OFFSETS:
-        return verdict.kind not in BY_OFFSETS and not _is_seen_to_go_on(group, alert, index)
+        # a slow consumer goes on when something is consumed, a stall is over already when something is pulled
+        goes_on = is_seen_to_be_consumed if alert.kind == Kind.SLOW_CONSUMER else is_seen_to_move
+        return verdict.kind not in BY_OFFSETS and not goes_on(group, group.state.queues[index])
     return (verdict.by_reports or verdict.kind) not in DECIDED_BY_REPORTS
 
 
@@ -231,18 +220,6 @@ def _is_left_with_messages(group: Group, index: int, at: RoundResult) -> bool:
     """True if it left the route, and was not seen to be empty since: a route or offsets that are lost say nothing."""
     since = at.since.get(index)
     return since is not None and since.has_left_route and group.state.queues[index].consumer_lag > 0
-
-
-def _cannot_be_read(verdict: Verdict) -> bool:
-    return verdict.reason is not None and verdict.reason.kind is ReasonKind.UNREADABLE
-
-
-def _is_seen_to_go_on(group: Group, alert: Alert, index: int) -> bool:
-    """A slow consumer goes on when something is consumed, a stall is over already when something is pulled."""
-    queue = group.state.queues[index]
-    if alert.kind == Kind.SLOW_CONSUMER:
-        return is_seen_to_be_consumed(group, queue)
-    return is_seen_to_move(group, queue)
 
 
 def _is_lost_with_its_broker(group: Group, index: int) -> bool:
@@ -256,3 +233,29 @@ def _stands_still(group: Group, alert: Alert) -> bool:
     queues = group.queues_at(alert.queues)
     stand = all((q.stalled_ms > 0 or q.unconsumed_since_ts) and is_seen_lately(group, q) for q in queues)
     return alert.kind in BY_OFFSETS and stand
+
+
+ALERT_RETURNS_WITHIN_MS = 3_600_000  # an alert that fires again within this time is the same incident
+TWICE_MAY_BE_CHANCE = 2
+
+
+def times_before(group: Group, alert: Alert) -> int:
+    """How often the alert had fired when it was last resolved; 0 if that was too long before it was found again."""
+    since = alert.active_ts - ALERT_RETURNS_WITHIN_MS
+    before = [
+        e for e in group.state.ended_alerts if (e.topic, e.kind) == (alert.topic, alert.kind) and e.ended_ts >= since
+    ]
+    return before[-1].times if before else 0
+
+
+def is_flapping(alert: Alert) -> bool:
+    """True if it has fired so often that it stays open until it stays right."""
+    return alert.times > TWICE_MAY_BE_CHANCE
+
+
+def note_end(group: Group, alert: Alert) -> None:
+    """Notes that the alert was resolved, because it may come back, and drops what was resolved long ago."""
+    state = group.state
+    oldest = state.now - ALERT_RETURNS_WITHIN_MS
+    others = [e for e in state.ended_alerts if (e.topic, e.kind) != (alert.topic, alert.kind) and e.ended_ts >= oldest]
+    state.ended_alerts = [*others, EndedAlert(alert.topic, alert.kind, state.now, alert.times)]

@@ -1,16 +1,13 @@
-"""AVG: contiguous slices of equal size."""
+"""AVG and AVG_BY_CIRCLE: all clients get equally many queues, contiguous slices of them or one queue in turn."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
-from schemas.identity import MessageQueue
-from streaming.core.allocation.strategy import check, position_of
+from streaming.core.allocation.strategy import Queues, Share, Strategy, check
 
 
-@dataclass(frozen=True, slots=True)
-class Averagely:
+class Averagely(Strategy, frozen=True):
     """``AllocateMessageQueueAveragely``, RocketMQ's default.
 
     Each client gets one slice of the list of queues. If the queues do not divide evenly, the first clients get one
@@ -19,18 +16,19 @@ class Averagely:
 
     name: ClassVar[str] = "AVG"
 
-    def allocate(
-        self, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]
-    ) -> tuple[MessageQueue, ...]:
-        position = position_of(client_id, queues, client_ids)
-        if position is None:
-            return ()
-        size, larger = divmod(len(queues), len(client_ids))
-        start = position * size + min(position, larger)
-        return tuple(queues[start : start + size + (position < larger)])
-
-    def shares(self, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[tuple[MessageQueue, ...]]:
+    def shares(self, queues: Queues, client_ids: Sequence[str]) -> list[Share]:
         check(client_ids[0], queues, client_ids)
         size, larger = divmod(len(queues), len(client_ids))
         cuts = [position * size + min(position, larger) for position in range(len(client_ids) + 1)]
         return [tuple(queues[start:end]) for start, end in pairwise(cuts)]
+
+
+class AveragelyByCircle(Strategy, frozen=True):
+    """``AllocateMessageQueueAveragelyByCircle``: of ``k`` clients, the one at position ``i`` gets queues i, i+k, ..."""
+
+    name: ClassVar[str] = "AVG_BY_CIRCLE"
+
+    def shares(self, queues: Queues, client_ids: Sequence[str]) -> list[Share]:
+        check(client_ids[0], queues, client_ids)
+        clients = len(client_ids)
+        return [tuple(queues[position::clients]) for position in range(clients)]

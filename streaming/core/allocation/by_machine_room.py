@@ -1,16 +1,12 @@
 """MACHINE_ROOM: only the queues of the configured rooms are shared out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
-from schemas.identity import MessageQueue
-from streaming.core.allocation.java import null_pointer
-from streaming.core.allocation.strategy import check, position_of
+from streaming.core.allocation.strategy import Queues, Share, Strategy, check, null_pointer
 
 
-@dataclass(frozen=True, slots=True)
-class ByMachineRoom:
+class ByMachineRoom(Strategy, frozen=True):
     """``AllocateMessageQueueByMachineRoom``: brokers are named ``room@broker``; ``consumeridcs`` names rooms.
 
     Of the queues in these rooms each client gets an equal slice. The remainder, which is the end of the list, goes to
@@ -24,23 +20,12 @@ class ByMachineRoom:
 
     name: ClassVar[str] = "MACHINE_ROOM"
 
-    def allocate(
-        self, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]
-    ) -> tuple[MessageQueue, ...]:
-        position = position_of(client_id, queues, client_ids)
-        if position is None:
-            return ()
-        return _share(self._queues_of_rooms(queues), position, len(client_ids))
-
-    def shares(self, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[tuple[MessageQueue, ...]]:
+    def shares(self, queues: Queues, client_ids: Sequence[str]) -> list[Share]:
         check(client_ids[0], queues, client_ids)
-        counted = self._queues_of_rooms(queues)
+        in_rooms = {name for name in {queue.broker_name for queue in queues} if self._counts(name)}
+        counted = tuple(queue for queue in queues if queue.broker_name in in_rooms)
         clients = len(client_ids)
         return [_share(counted, position, clients) for position in range(clients)]
-
-    def _queues_of_rooms(self, queues: Sequence[MessageQueue]) -> tuple[MessageQueue, ...]:
-        counted = {broker_name for broker_name in {queue.broker_name for queue in queues} if self._counts(broker_name)}
-        return tuple(queue for queue in queues if queue.broker_name in counted)
 
     def _counts(self, broker_name: str) -> bool:
         room = room_of(broker_name)
@@ -51,7 +36,7 @@ class ByMachineRoom:
         return room in self.consumeridcs
 
 
-def _share(counted: tuple[MessageQueue, ...], position: int, clients: int) -> tuple[MessageQueue, ...]:
+def _share(counted: Share, position: int, clients: int) -> Share:
     size, left_over = divmod(len(counted), clients)
     share = counted[size * position : size * (position + 1)]
     return (*share, counted[size * clients + position]) if position < left_over else share

@@ -10,15 +10,13 @@ from struct import Struct
 from typing import ClassVar
 
 from schemas.identity import MessageQueue
-from streaming.core.allocation.java import illegal_argument, queue_text, utf8
-from streaming.core.allocation.strategy import check, position_of
+from streaming.core.allocation.strategy import Queues, Share, Strategy, check, illegal_argument, queue_text
 
 DEFAULT_VIRTUAL_NODE_CNT = 10  # AllocateMessageQueueConsistentHash's own
 _first_four_bytes = Struct(">I").unpack_from
 
 
-@dataclass(frozen=True, slots=True)
-class ConsistentHash:
+class ConsistentHash(Strategy, frozen=True):
     """``AllocateMessageQueueConsistentHash`` with RocketMQ's own hash function.
 
     Every client has ``virtual_node_cnt`` nodes on the ring; a queue belongs to the first node at or after its own
@@ -33,16 +31,7 @@ class ConsistentHash:
         if self.virtual_node_cnt < 0:
             raise illegal_argument(f"illegal virtualNodeCnt :{self.virtual_node_cnt}")
 
-    def allocate(
-        self, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]
-    ) -> tuple[MessageQueue, ...]:
-        position = position_of(client_id, queues, client_ids)
-        if position is None:
-            return ()
-        ring = ring_of(tuple(client_ids), self.virtual_node_cnt)
-        return tuple(queue for queue in queues if ring.owner(place_of(queue_text(queue))) == position)
-
-    def shares(self, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[tuple[MessageQueue, ...]]:
+    def shares(self, queues: Queues, client_ids: Sequence[str]) -> list[Share]:
         check(client_ids[0], queues, client_ids)
         ring = ring_of(tuple(client_ids), self.virtual_node_cnt)
         shares: list[list[MessageQueue]] = [[] for _ in client_ids]
@@ -86,7 +75,7 @@ def ring_of(client_ids: tuple[str, ...], virtual_node_cnt: int) -> Ring:
 
 
 @lru_cache(maxsize=1024)
-def places_of(queues: tuple[MessageQueue, ...]) -> "array[int]":
+def places_of(queues: Share) -> "array[int]":
     """The places of a topic's queues, kept because groups share topics and routes seldom change."""
     return array("I", [place_of(queue_text(queue)) for queue in queues])
 
@@ -95,3 +84,12 @@ def place_of(key: str) -> int:
     """A place on the ring: the first four bytes of the key's MD5, as RocketMQ's ``MD5Hash`` reads them."""
     place: int = _first_four_bytes(md5(utf8(key), usedforsecurity=False).digest())[0]
     return place
+
+
+def utf8(text: str) -> bytes:
+    """``String.getBytes(UTF_8)``: half a surrogate pair becomes a question mark, where Python refuses it."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        paired = text.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "surrogatepass")
+        return paired.encode(errors="replace")

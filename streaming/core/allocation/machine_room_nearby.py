@@ -1,22 +1,27 @@
 """MACHINE_ROOM_NEARBY: queues go to clients of their own room, if it has any."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from operator import add
 from typing import TypeVar
 
-from schemas.identity import MessageQueue, java_order
+from schemas.identity import java_order
 from streaming.core.allocation.by_config import ByConfig
-from streaming.core.allocation.java import illegal_argument, null_pointer, queue_text
-from streaming.core.allocation.strategy import Strategy, check, position_of
+from streaming.core.allocation.strategy import (
+    Queues,
+    Share,
+    Strategy,
+    check,
+    illegal_argument,
+    null_pointer,
+    queue_text,
+)
 
 NAME_BEFORE_INNER = "MACHINE_ROOM_NEARBY"
 
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True, slots=True)
-class MachineRoomNearby:
+class MachineRoomNearby(Strategy, frozen=True):
     """``AllocateMachineRoomNearby`` around another strategy.
 
     The queues of a room that has clients are shared among these; the queues of every other room, in the order of the
@@ -27,75 +32,38 @@ class MachineRoomNearby:
     """
 
     inner: Strategy
-    broker_rooms: Mapping[str, str | None] = field(default_factory=dict, hash=False)
-    client_rooms: Mapping[str, str | None] = field(default_factory=dict, hash=False)
+    broker_rooms: Mapping[str, str | None] = {}
+    client_rooms: Mapping[str, str | None] = {}
     by_prefix: str = ""
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         return f"{NAME_BEFORE_INNER}-{self.inner.name}"
 
-    def allocate(
-        self, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]
-    ) -> tuple[MessageQueue, ...]:
-        if position_of(client_id, queues, client_ids) is None:
-            return ()
-        queues_in = _grouped(self._rooms_of_queues(queues), queues)
-        clients_in = _grouped(self._rooms_of_clients(client_ids), client_ids)
-        own_room = self._rooms_of_clients([client_id])[0]
-        share: list[MessageQueue] = []
-        if own_room in queues_in:
-            share += self._inner_share(client_id, queues_in[own_room], clients_in[own_room])
-        for room in _rooms_without_clients(queues_in, clients_in):
-            share += self._inner_share(client_id, queues_in[room], client_ids)
-        return tuple(share)
+    def __hash__(self) -> int:
+        return hash((self.inner, self.by_prefix))
 
-    def shares(self, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[tuple[MessageQueue, ...]]:
+    def shares(self, queues: Queues, client_ids: Sequence[str]) -> list[Share]:
         check(client_ids[0], queues, client_ids)
         queues_in = _grouped(self._rooms_of_queues(queues), queues)
-        rooms = self._rooms_of_clients(client_ids)
+        rooms = [_required(self._room(self.client_rooms, one), f"consumer id {one}") for one in client_ids]
         clients_in = _grouped(rooms, client_ids)
-        self._refuse_null_list()
+        if isinstance(self.inner, ByConfig) and self.inner.message_queue_list is None:
+            raise null_pointer("the inner strategy returned null")  # Java adds it to a list, and null cannot be added
         of_own_room = {
             room: iter(self.inner.shares(queues_in[room], clients))
             for room, clients in clients_in.items()
             if room in queues_in
         }
         shares = [next(of_own_room[room]) if room in of_own_room else () for room in rooms]
-        for room in _rooms_without_clients(queues_in, clients_in):
+        for room in sorted(queues_in.keys() - clients_in.keys(), key=java_order):
             shares = list(map(add, shares, self.inner.shares(queues_in[room], client_ids)))
         return shares
 
-    def _inner_share(
-        self, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]
-    ) -> tuple[MessageQueue, ...]:
-        self._refuse_null_list()
-        return self.inner.allocate(client_id, queues, client_ids)
-
-    def _refuse_null_list(self) -> None:
-        """Java adds the inner answer to a list, and null cannot be added."""
-        if isinstance(self.inner, ByConfig) and self.inner.message_queue_list is None:
-            raise null_pointer("the inner strategy returned null")
-
-    def _rooms_of_queues(self, queues: Sequence[MessageQueue]) -> list[str]:
+    def _rooms_of_queues(self, queues: Queues) -> list[str]:
         broker_names = {queue.broker_name for queue in queues}
         room_of = {broker_name: self._room(self.broker_rooms, broker_name) for broker_name in broker_names}
-        rooms = []
-        for queue in queues:
-            room = room_of[queue.broker_name]
-            if not room:
-                raise illegal_argument(f"Machine room is null for mq {queue_text(queue)}")
-            rooms.append(room)
-        return rooms
-
-    def _rooms_of_clients(self, client_ids: Sequence[str]) -> list[str]:
-        rooms = []
-        for client_id in client_ids:
-            room = self._room(self.client_rooms, client_id)
-            if not room:
-                raise illegal_argument(f"Machine room is null for consumer id {client_id}")
-            rooms.append(room)
-        return rooms
+        return [room_of[queue.broker_name] or _required(None, f"mq {queue_text(queue)}") for queue in queues]
 
     def _room(self, table: Mapping[str, str | None], name: str) -> str | None:
         if name in table:
@@ -103,12 +71,14 @@ class MachineRoomNearby:
         return name.partition(self.by_prefix)[0] if self.by_prefix else None
 
 
+def _required(room: str | None, of_what: str) -> str:
+    if not room:
+        raise illegal_argument(f"Machine room is null for {of_what}")
+    return room
+
+
 def _grouped(rooms: Sequence[str], items: Sequence[Item]) -> dict[str, list[Item]]:
     groups: dict[str, list[Item]] = {}
     for room, item in zip(rooms, items, strict=True):
         groups.setdefault(room, []).append(item)
     return groups
-
-
-def _rooms_without_clients(queues_in: Iterable[str], clients_in: Container[str]) -> list[str]:
-    return sorted((room for room in queues_in if room not in clients_in), key=java_order)

@@ -9,14 +9,12 @@ from typing import NamedTuple
 from msgspec import UNSET, Struct, UnsetType, convert
 
 from schemas.identity import MessageQueue
-from streaming.core.allocation.averagely import Averagely
-from streaming.core.allocation.averagely_by_circle import AveragelyByCircle
+from streaming.core.allocation.averagely import Averagely, AveragelyByCircle
 from streaming.core.allocation.by_config import ByConfig
 from streaming.core.allocation.by_machine_room import ByMachineRoom
-from streaming.core.allocation.consistent_hash import DEFAULT_VIRTUAL_NODE_CNT, ConsistentHash
-from streaming.core.allocation.java import null_pointer
+from streaming.core.allocation.consistent_hash import ConsistentHash
 from streaming.core.allocation.machine_room_nearby import NAME_BEFORE_INNER, MachineRoomNearby
-from streaming.core.allocation.strategy import Strategy
+from streaming.core.allocation.strategy import Strategy, null_pointer
 
 _ROCKETMQ_PACKAGE = "org.apache.rocketmq."
 
@@ -65,7 +63,8 @@ def strategy_named(name: str, params: Mapping[str, object]) -> Strategy:
         raise ValueError(f"unknown strategy {name!r}: use one of {', '.join(_ROWS)}-<inner>")
     try:
         given = {"inner": {"strategy": inner_name}, **params} if inner_name else params
-        strategy = convert(given, row.params).build()
+        built = convert(given, row.params)
+        strategy = built if isinstance(built, Strategy) else built.build()
     except ValueError as fault:
         raise ValueError(f"{name}: {fault}") from fault
     if inner_name and strategy.name != name:
@@ -74,8 +73,6 @@ def strategy_named(name: str, params: Mapping[str, object]) -> Strategy:
 
 
 class QueueParam(Struct, rename="camel", forbid_unknown_fields=True):
-    """A queue in the words of the vectors."""
-
     topic: str
     broker_name: str
     queue_id: int
@@ -84,21 +81,7 @@ class QueueParam(Struct, rename="camel", forbid_unknown_fields=True):
         return MessageQueue(self.topic, self.broker_name, self.queue_id)
 
 
-class _Params(Struct, rename="camel", forbid_unknown_fields=True):
-    """The parameters of a strategy, in the words of the vectors."""
-
-
-class _AveragelyParams(_Params):
-    def build(self) -> Strategy:
-        return Averagely()
-
-
-class _AveragelyByCircleParams(_Params):
-    def build(self) -> Strategy:
-        return AveragelyByCircle()
-
-
-class _ConfigParams(_Params):
+class _ConfigParams(Struct, rename="camel", forbid_unknown_fields=True):
     message_queue_list: list[QueueParam] | None
 
     def build(self) -> Strategy:
@@ -106,26 +89,12 @@ class _ConfigParams(_Params):
         return ByConfig(None if listed is None else tuple(one.queue() for one in listed))
 
 
-class _MachineRoomParams(_Params):
-    consumeridcs: frozenset[str] | None
-
-    def build(self) -> Strategy:
-        return ByMachineRoom(self.consumeridcs)
-
-
-class _ConsistentHashParams(_Params):
-    virtual_node_cnt: int = DEFAULT_VIRTUAL_NODE_CNT
-
-    def build(self) -> Strategy:
-        return ConsistentHash(self.virtual_node_cnt)
-
-
 class _Inner(Struct, forbid_unknown_fields=True):
     strategy: str
     params: dict[str, object] = {}
 
 
-class _NearbyParams(_Params):
+class _NearbyParams(Struct, rename="camel", forbid_unknown_fields=True):
     inner: _Inner | None
     broker_rooms: dict[str, str | None] | UnsetType = UNSET
     client_rooms: dict[str, str | None] | UnsetType = UNSET
@@ -140,26 +109,16 @@ class _NearbyParams(_Params):
         return MachineRoomNearby(inner, self.broker_rooms or {}, self.client_rooms or {}, self.by_prefix)
 
 
-_Form = (
-    _AveragelyParams
-    | _AveragelyByCircleParams
-    | _ConfigParams
-    | _MachineRoomParams
-    | _ConsistentHashParams
-    | _NearbyParams
-)
-
-
 class _Row(NamedTuple):
     java_class: str
-    params: type[_Form]
+    params: type[Strategy] | type[_ConfigParams] | type[_NearbyParams]
 
 
 _ROWS: dict[str, _Row] = {
-    Averagely.name: _Row("AllocateMessageQueueAveragely", _AveragelyParams),
-    AveragelyByCircle.name: _Row("AllocateMessageQueueAveragelyByCircle", _AveragelyByCircleParams),
+    Averagely.name: _Row("AllocateMessageQueueAveragely", Averagely),
+    AveragelyByCircle.name: _Row("AllocateMessageQueueAveragelyByCircle", AveragelyByCircle),
     ByConfig.name: _Row("AllocateMessageQueueByConfig", _ConfigParams),
-    ByMachineRoom.name: _Row("AllocateMessageQueueByMachineRoom", _MachineRoomParams),
-    ConsistentHash.name: _Row("AllocateMessageQueueConsistentHash", _ConsistentHashParams),
+    ByMachineRoom.name: _Row("AllocateMessageQueueByMachineRoom", ByMachineRoom),
+    ConsistentHash.name: _Row("AllocateMessageQueueConsistentHash", ConsistentHash),
     NAME_BEFORE_INNER: _Row("AllocateMachineRoomNearby", _NearbyParams),
 }

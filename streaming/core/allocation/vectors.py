@@ -8,9 +8,8 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType, convert
 
 from schemas.identity import MessageQueue
-from streaming.core.allocation.java import AllocationError
 from streaming.core.allocation.strategies import QueueParam, strategy_named
-from streaming.core.allocation.strategy import Strategy
+from streaming.core.allocation.strategy import AllocationError, Strategy
 
 Queues = tuple[MessageQueue, ...]
 # What a client gets: its queues, an exception, or Java's null.

@@ -46,7 +46,7 @@ def _answered_ts(member: MemberEvidence) -> int:
 
 def client_stuck(topic: TopicEvidence, found: Found) -> Explanation | None:
     """The owner answers, and all of its queues stand still while others move."""
-    at_work = _at_work(topic)
+    at_work = {member for member, _ in topic.at_work}
     return _stuck(topic, {q: _owners_while_still(topic, q) - at_work for q in found.queues})
 
 
@@ -57,13 +57,7 @@ def cut_off_from_broker(topic: TopicEvidence, found: Found) -> Explanation | Non
     return _stuck(topic, idle, _brokers_of(topic, idle))
 
 
-def _at_work(topic: TopicEvidence) -> set[int]:
-    """Members that own a queue which moves, on whatever broker."""
-    return {member for member, _ in topic.at_work}
-
-
 def _brokers_of(topic: TopicEvidence, idle: dict[int, set[int]]) -> tuple[str, ...]:
-    """The names of the brokers of those queues whose owners do nothing, sorted."""
     return tuple(sorted({topic.broker_name(topic.queue(q).broker) for q, owners in idle.items() if owners}))
 
 
@@ -93,7 +87,7 @@ def expected_owner_cut_off(topic: TopicEvidence, found: Found) -> Explanation:
     """
     nothing = topic.pulls_nothing
     idle = {q: {one for one in _expected(topic, q) if (one, topic.queue(q).broker) in nothing} for q in found.queues}
-    at_work = _at_work(topic)
+    at_work = {member for member, _ in topic.at_work}
     is_one_broker = all(owners & at_work for owners in idle.values() if owners)
     return _stuck(topic, idle, _brokers_of(topic, idle) if is_one_broker else ())
 

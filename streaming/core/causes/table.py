@@ -8,50 +8,10 @@ from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
 
+from schemas import observed
 from schemas.facts import Cause, Kind
-from schemas.observed import (
-    ClientsComeAndGo,
-    ClientsStuck,
-    ListedTwice,
-    MemberGone,
-    MemberListsDiffer,
-    MessageModelsDiffer,
-    NotAnswering,
-    NotConfigured,
-    NotLocked,
-    NotSubscribed,
-    OldRoute,
-    OwnersBalanceOtherwise,
-    OwnersDoNotReport,
-    Part,
-    RoomWithoutConsumer,
-    RoutesDiffer,
-    SameClientId,
-    SdksDiffer,
-    StrategiesDiffer,
-    SubscriptionsDiffer,
-    SubscriptionsInTurn,
-    Unexplained,
-    Unreadable,
-)
-from streaming.core.causes.client_ids import listed_twice, same_client_id, stale_connection
-from streaming.core.causes.clients import (
-    client_silent,
-    client_stuck,
-    cut_off_from_broker,
-    expected_owner_cut_off,
-    lock_stuck,
-    member_gone,
-    owner_does_not_report,
-    restart_loop,
-)
+from streaming.core.causes import client_ids, clients, members_differ, routes, strategies
 from streaming.core.causes.explanation import Explanation, Found, explanation
-from streaming.core.causes.fixed_shares import config_misses_queue, room_without_consumer
-from streaming.core.causes.member_lists import view_divergence
-from streaming.core.causes.message_models import message_model_mismatch
-from streaming.core.causes.routes import name_servers_differ, route_lag
-from streaming.core.causes.strategies import owner_of_another_kind, sdks_differ, strategy_mismatch
-from streaming.core.causes.subscriptions import pulls_refused, subscription_mismatch
 from streaming.core.evidence.topic_evidence import TopicEvidence
 
 
@@ -75,34 +35,42 @@ class CauseRow(NamedTuple):
     ``is_independent``: it is proven by itself, so it never follows from members that differ.
     """
 
-    shown_by: tuple[type[Part], ...]
+    shown_by: tuple[type[observed.Part], ...]
     next_step: NextStep
     members_differ: bool = False
     is_independent: bool = False
 
 
 CAUSES: dict[Cause, CauseRow] = {
-    Cause.SAME_CLIENT_ID: CauseRow((SameClientId,), NextStep.CONNECTIONS, is_independent=True),
-    Cause.STALE_CONNECTION: CauseRow((ListedTwice,), NextStep.CONNECTIONS),
+    Cause.SAME_CLIENT_ID: CauseRow((observed.SameClientId,), NextStep.CONNECTIONS, is_independent=True),
+    Cause.STALE_CONNECTION: CauseRow((observed.ListedTwice,), NextStep.CONNECTIONS),
     Cause.SUBSCRIPTION_MISMATCH: CauseRow(
-        (NotSubscribed, SubscriptionsInTurn, SubscriptionsDiffer), NextStep.STATUS, members_differ=True
+        (observed.NotSubscribed, observed.SubscriptionsInTurn, observed.SubscriptionsDiffer),
+        NextStep.STATUS,
+        members_differ=True,
     ),
     Cause.STRATEGY_MISMATCH: CauseRow(
-        (StrategiesDiffer, SdksDiffer, OwnersBalanceOtherwise), NextStep.EXPLAIN, members_differ=True
+        (observed.StrategiesDiffer, observed.SdksDiffer, observed.OwnersBalanceOtherwise),
+        NextStep.EXPLAIN,
+        members_differ=True,
     ),
-    Cause.MESSAGE_MODEL_MISMATCH: CauseRow((MessageModelsDiffer,), NextStep.STATUS, members_differ=True),
-    Cause.RESTART_LOOP: CauseRow((ClientsComeAndGo,), NextStep.CONNECTIONS),
-    Cause.VIEW_DIVERGENCE: CauseRow((MemberListsDiffer,), NextStep.INSPECT),  # it asks every broker for its list
-    Cause.ROUTE_LAG: CauseRow((RoutesDiffer, OldRoute), NextStep.ROUTE),
-    Cause.CLIENT_STALLED: CauseRow((NotAnswering, ClientsStuck, OwnersDoNotReport), NextStep.THREADS),
-    Cause.MEMBER_GONE: CauseRow((MemberGone,), NextStep.CLIENT_THREADS),
-    Cause.LOCK_STUCK: CauseRow((NotLocked,), NextStep.CLIENT),
-    Cause.ROOM_WITHOUT_CONSUMER: CauseRow((RoomWithoutConsumer,), NextStep.CONNECTIONS),
-    Cause.CONFIG_MISSES_QUEUE: CauseRow((NotConfigured, MemberGone), NextStep.EXPLAIN),
-    Cause.NO_READ_PERM: CauseRow((Unreadable,), NextStep.ROUTE),  # it shows each broker's permission and address
-    Cause.READ_LT_WRITE: CauseRow((Unreadable,), NextStep.ROUTE),
-    Cause.LEFT_ROUTE: CauseRow((Unreadable,), NextStep.ROUTE),
-    Cause.UNEXPLAINED: CauseRow((Unexplained,), NextStep.EXPLAIN),
+    Cause.MESSAGE_MODEL_MISMATCH: CauseRow((observed.MessageModelsDiffer,), NextStep.STATUS, members_differ=True),
+    Cause.RESTART_LOOP: CauseRow((observed.ClientsComeAndGo,), NextStep.CONNECTIONS),
+    # inspect asks every broker for its list
+    Cause.VIEW_DIVERGENCE: CauseRow((observed.MemberListsDiffer,), NextStep.INSPECT),
+    Cause.ROUTE_LAG: CauseRow((observed.RoutesDiffer, observed.OldRoute), NextStep.ROUTE),
+    Cause.CLIENT_STALLED: CauseRow(
+        (observed.NotAnswering, observed.ClientsStuck, observed.OwnersDoNotReport), NextStep.THREADS
+    ),
+    Cause.MEMBER_GONE: CauseRow((observed.MemberGone,), NextStep.CLIENT_THREADS),
+    Cause.LOCK_STUCK: CauseRow((observed.NotLocked,), NextStep.CLIENT),
+    Cause.ROOM_WITHOUT_CONSUMER: CauseRow((observed.RoomWithoutConsumer,), NextStep.CONNECTIONS),
+    Cause.CONFIG_MISSES_QUEUE: CauseRow((observed.NotConfigured, observed.MemberGone), NextStep.EXPLAIN),
+    # the route shows each broker's permission and address
+    Cause.NO_READ_PERM: CauseRow((observed.Unreadable,), NextStep.ROUTE),
+    Cause.READ_LT_WRITE: CauseRow((observed.Unreadable,), NextStep.ROUTE),
+    Cause.LEFT_ROUTE: CauseRow((observed.Unreadable,), NextStep.ROUTE),
+    Cause.UNEXPLAINED: CauseRow((observed.Unexplained,), NextStep.EXPLAIN),
 }
 
 Rule = Callable[[TopicEvidence, Found], Explanation | None]
@@ -110,28 +78,28 @@ _DUPLICATED, _ORPHANED, _STALLED, _MISPLACED = Kind.DUPLICATED, Kind.ORPHANED, K
 
 # Of causes that fit equally well the first is named: first what makes other causes appear, last what is only a symptom.
 RULES: tuple[tuple[Rule, frozenset[Kind]], ...] = (
-    (same_client_id, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
-    (message_model_mismatch, frozenset({_DUPLICATED, _STALLED, Kind.SLOW_CONSUMER})),
-    (restart_loop, frozenset({_STALLED, Kind.SLOW_CONSUMER})),
-    (client_silent, frozenset({_STALLED})),
-    (subscription_mismatch, frozenset({_ORPHANED})),
-    (pulls_refused, frozenset({_STALLED})),
-    (client_stuck, frozenset({_STALLED})),
-    (owner_does_not_report, frozenset({_STALLED})),
-    (owner_of_another_kind, frozenset({_STALLED})),
-    (strategy_mismatch, frozenset({_DUPLICATED, _ORPHANED, _STALLED})),
-    (stale_connection, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
-    (name_servers_differ, frozenset({_DUPLICATED, _ORPHANED, _STALLED})),
-    (view_divergence, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
-    (room_without_consumer, frozenset({_ORPHANED, _STALLED})),
-    (config_misses_queue, frozenset({_ORPHANED, _STALLED})),
-    (listed_twice, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED, Kind.UNKNOWN})),
-    (route_lag, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
-    (lock_stuck, frozenset({_ORPHANED, _STALLED})),
-    (member_gone, frozenset({_ORPHANED, _STALLED})),
-    (sdks_differ, frozenset({_DUPLICATED, _ORPHANED, _STALLED})),
-    (cut_off_from_broker, frozenset({_STALLED})),
-    (expected_owner_cut_off, frozenset({_ORPHANED})),
+    (client_ids.same_client_id, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
+    (members_differ.message_model_mismatch, frozenset({_DUPLICATED, _STALLED, Kind.SLOW_CONSUMER})),
+    (clients.restart_loop, frozenset({_STALLED, Kind.SLOW_CONSUMER})),
+    (clients.client_silent, frozenset({_STALLED})),
+    (members_differ.subscription_mismatch, frozenset({_ORPHANED})),
+    (members_differ.pulls_refused, frozenset({_STALLED})),
+    (clients.client_stuck, frozenset({_STALLED})),
+    (clients.owner_does_not_report, frozenset({_STALLED})),
+    (strategies.owner_of_another_kind, frozenset({_STALLED})),
+    (strategies.strategy_mismatch, frozenset({_DUPLICATED, _ORPHANED, _STALLED})),
+    (client_ids.stale_connection, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
+    (routes.name_servers_differ, frozenset({_DUPLICATED, _ORPHANED, _STALLED})),
+    (members_differ.view_divergence, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
+    (strategies.room_without_consumer, frozenset({_ORPHANED, _STALLED})),
+    (strategies.config_misses_queue, frozenset({_ORPHANED, _STALLED})),
+    (client_ids.listed_twice, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED, Kind.UNKNOWN})),
+    (routes.route_lag, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
+    (clients.lock_stuck, frozenset({_ORPHANED, _STALLED})),
+    (clients.member_gone, frozenset({_ORPHANED, _STALLED})),
+    (strategies.sdks_differ, frozenset({_DUPLICATED, _ORPHANED, _STALLED})),
+    (clients.cut_off_from_broker, frozenset({_STALLED})),
+    (clients.expected_owner_cut_off, frozenset({_ORPHANED})),
 )
 NEEDS_NONE = frozenset({Kind.UNKNOWN, Kind.SLOW_CONSUMER})
 EXPLAINED: frozenset[Kind] = frozenset().union(*(kinds for _, kinds in RULES))
@@ -163,11 +131,11 @@ def _unexplained(topic: TopicEvidence, found: Found) -> Explanation:
         if expected:
             keep |= set(topic.owners(index)) - set(expected)
             leave |= set(expected) - set(topic.owners(index))
-    observed = Unexplained(
+    shown = observed.Unexplained(
         reported=topic.listed.reported,
         members=len(topic.members),
         changed_ms=topic.now - topic.grace.change_ts if topic.grace.change_ts > topic.of_group.first_round_ts else None,
         keep=topic.clients(keep) if keep else None,
         leave=topic.clients(leave) if leave else None,
     )
-    return explanation(Cause.UNEXPLAINED, found.queues, observed, keep or leave)
+    return explanation(Cause.UNEXPLAINED, found.queues, shown, keep or leave)

@@ -32,7 +32,6 @@ def message_model(
 
 
 def broadcasting_members(balancing: Iterable[MemberEvidence]) -> frozenset[int]:
-    """Members that report to be BROADCASTING."""
     reported = (one for one in balancing if one.running is not None)
     return frozenset(
         one.index for one in reported if one.running is not None and one.running.message_model == BROADCASTING

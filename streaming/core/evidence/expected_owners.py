@@ -8,14 +8,9 @@ import msgspec
 
 from schemas.identity import MessageQueue
 from schemas.reasons import Reason, ReasonDetails, ReasonKind
-from streaming.core.allocation import (
-    AllocationError,
-    Strategy,
-    allocate_all,
-    needs_no_parameters,
-    strategy_named,
-    strategy_of_class,
-)
+from streaming.core.allocation.strategies import needs_no_parameters, strategy_named, strategy_of_class
+from streaming.core.allocation.strategy import AllocationError, Strategy
+from streaming.core.allocation.together import allocate_all
 from streaming.core.settings import GroupRule
 
 KEPT_BYTES = 64 * 1024 * 1024  # of expected owners, in each process
@@ -97,23 +92,19 @@ class KeptOwners:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._weight = 0
+        self.weight = 0
         self._owners: dict[Asked, Owners] = {}
 
     def get(self, asked: Asked) -> Owners:
         owners = self._owners.pop(asked, None)
         if owners is None:
             owners = _shared_out(*asked)
-            self._weight += _weight(asked, owners)
+            self.weight += _weight(asked, owners)
         self._owners[asked] = owners
-        while self._weight > self._most and len(self._owners) > 1:
+        while self.weight > self._most and len(self._owners) > 1:
             oldest = next(iter(self._owners))
-            self._weight -= _weight(oldest, self._owners.pop(oldest))
+            self.weight -= _weight(oldest, self._owners.pop(oldest))
         return owners
-
-    @property
-    def weight(self) -> int:
-        return self._weight
 
 
 def _weight(asked: Asked, owners: Owners) -> int:

@@ -11,8 +11,7 @@ from streaming.core.evidence.listed_members import ListedMembers
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import FlappingClient
-from streaming.core.state.members import is_listed
-from streaming.core.state.pauses import missed_since_ts
+from streaming.core.state.members import is_listed, missed_since_ts
 from streaming.core.state.routes import hosting_brokers
 
 REPORT_MAX_AGE_MS = 90_000  # an older report of a client is no evidence
@@ -30,6 +29,10 @@ class GroupEvidence:
         state = group.state
         self.group = group
         self.now = state.now
+        self.interval = state.interval
+        self.first_round_ts = state.first_round_ts
+        self.consume_enable = state.consume_enable
+        self.rival_subscriptions = state.rival_subscriptions
         self.members = {
             index: MemberEvidence(group, index, client)
             for index, client in enumerate(state.clients)
@@ -61,7 +64,6 @@ class GroupEvidence:
 
     @cached_property
     def held(self) -> dict[int, set[int]]:
-        """Topic -> its queues that some member reports to own."""
         held: dict[int, set[int]] = {}
         for index in self.holders:
             held.setdefault(self.group.state.queues[index].topic, set()).add(index)
@@ -96,7 +98,6 @@ class GroupEvidence:
 
     @cached_property
     def has_reports(self) -> bool:
-        """True if any member has reported."""
         return any(member.reports for member in self.members.values())
 
     @cached_property
@@ -117,25 +118,6 @@ class GroupEvidence:
         """
         has_been_one = member.entries == 1 or self.is_heard(member)
         return has_been_one and any(report.answered_ts > member.listed_since_ts for report in member.reports)
-
-    @property
-    def rival_subscriptions(self) -> list[tuple[str, ...]]:
-        """Sets of topics that brokers show in turn."""
-        return self.group.state.rival_subscriptions
-
-    @property
-    def consume_enable(self) -> bool | None:
-        """The subscription group's setting; None where it was not read."""
-        return self.group.state.consume_enable
-
-    @property
-    def interval(self) -> int:
-        """Milliseconds from one round to the next."""
-        return self.group.state.interval
-
-    @property
-    def first_round_ts(self) -> int:
-        return self.group.state.first_round_ts
 
     @cached_property
     def left_lately(self) -> frozenset[int]:
@@ -184,7 +166,6 @@ class GroupEvidence:
 
     @cached_property
     def broadcasting(self) -> frozenset[int]:
-        """Members that report to be BROADCASTING."""
         return broadcasting_members(self.balancing)
 
     @cached_property
@@ -242,11 +223,6 @@ class GroupEvidence:
         if member.exclusion is ReasonKind.LITE_ASSIGN:
             return ()
         return None if member.heartbeat is None else member.heartbeat.subscriptions
-
-    @cached_property
-    def is_balanced_by_clients(self) -> bool:
-        """True if a member reports that it shares out queues itself: this counts more than the broker's setting."""
-        return any(member.running is not None and member.running.client_rebalance for member in self.members.values())
 
     @cached_property
     def exclusion(self) -> ReasonKind | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from streaming.core.allocation import simple_class_name
+from streaming.core.allocation.strategies import simple_class_name
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.state.members import entries_at
 
@@ -54,7 +54,6 @@ class ListedMembers:
         return tuple(sorted(m.client.client_id for m in self.members.values() for _ in range(m.entries)))
 
     def listed_by(self, broker: int) -> list[int]:
-        """Members that the broker lists."""
         if broker not in self._listed_by:
             self._listed_by[broker] = [i for i, member in self.members.items() if entries_at(member.client, broker)]
         return self._listed_by[broker]
@@ -113,13 +112,11 @@ class ListedMembers:
 
     @cached_property
     def views_differ(self) -> bool:
-        """True if the brokers list different members."""
         every = self.members.values()
         return any(len({entries_at(member.client, broker) for broker in self._covered}) > 1 for member in every)
 
     @cached_property
     def listed_twice(self) -> frozenset[int]:
-        """Members that a broker lists more than once."""
         return frozenset(index for index, member in self.members.items() if member.entries > 1)
 
     @cached_property
@@ -131,7 +128,6 @@ class ListedMembers:
 
     @cached_property
     def has_reports(self) -> bool:
-        """True if any of them has reported."""
         return any(member.reports for member in self.members.values())
 
     def may_own_unsaid(self, joined_before: int) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Set
 from typing import NamedTuple
 
 from schemas.facts import Kind
+from streaming.core.evidence.grace import is_converging
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.queue_evidence import QueueEvidence
 from streaming.core.evidence.stalls import InHand, held_by_reports, is_overdue
@@ -49,7 +50,9 @@ def _observe_topic(group: Group, topic: TopicEvidence, held: set[int]) -> TopicO
         return TopicObservation(topic, frozenset(held), _overdue(topic, queues))
     routed = tuple(_observe_queue(topic, index, queues[index]) for index in topic.queues)
     stray = sorted(held.difference(topic.queues, topic.unreadable))
-    outside = tuple(_observe_outside(topic, index, queues[index]) for index in stray)
+    for index in stray:
+        queues[index].mismatch_since_ts = queues[index].mismatch_since_ts or topic.now
+    outside = tuple(QueueEvidence(topic, index) for index in stray)
     return TopicObservation(topic, frozenset(held), routed, outside)
 
 
@@ -74,11 +77,6 @@ def _note_intent(topic: TopicEvidence, queues: list[Queue]) -> None:
         for index in topic.known_queues:
             restart_clocks(queues[index], topic.now)
     topic.topic.is_unwanted = topic.is_unwanted
-
-
-def _observe_outside(topic: TopicEvidence, index: int, queue: Queue) -> QueueEvidence:
-    queue.mismatch_since_ts = queue.mismatch_since_ts or topic.now
-    return QueueEvidence(topic, index)
 
 
 def _observe_queue(topic: TopicEvidence, index: int, queue: Queue) -> QueueEvidence:
@@ -121,7 +119,7 @@ def _note_who_is_to_consume(q: QueueEvidence, queue: Queue) -> None:
     gets_an_owner = is_taken_over or bool(q.owners and not queue.owners)
     if queue.publish_delay_ms < 0 or _is_back_in_the_route(q, queue) or (gets_an_owner and _is_told(q)):
         restart_clocks(queue, q.topic.now)
-    if is_taken_over or (q.topic.is_converging and q.found not in BY_OFFSETS):
+    if is_taken_over or (is_converging(q.topic.topic, q.topic.now, q.topic.timing) and q.found not in BY_OFFSETS):
         queue.owner_since_ts = q.topic.now
     if q.topic.is_left_to_a_second_entry(q.index):
         queue.owner_since_ts = q.topic.now if q.topic.listed.have_dead_connections else 0

@@ -6,7 +6,7 @@ from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import BY_OFFSETS
 from streaming.core.state.group_state import FINDING_CODES, Alert
 from streaming.core.state.offsets import is_seen_to_move
-from streaming.core.state.views import QueueView
+from streaming.core.state.queue_state import Queue
 
 SETTLE_LIMIT = 3  # times grace: how long a queue may differ and still count as settling
 UNCLAIMED_MS = 180_000  # each member is asked four times at least
@@ -20,26 +20,16 @@ class QueueEvidence:
     moved.
     """
 
-    __slots__ = (
-        "counting",
-        "expected",
-        "index",
-        "is_doubtful",
-        "is_lifted",
-        "owners",
-        "queue",
-        "stands_still",
-        "topic",
-    )
-
     def __init__(self, topic: TopicEvidence, index: int) -> None:
         self.topic = topic
+        self.is_heard = topic.is_heard
         self.index = index
-        self.queue: QueueView = topic.queue(index)
+        self.queue: Queue = topic.queue(index)
         self.owners = topic.owners(index)
         self.expected = None if topic.expected is None else topic.expected.get(index)
         self.is_doubtful = topic.is_doubtful(self.queue)
-        self.is_lifted = self._has_settled_too_long()
+        settling_since_ts = self.queue.mismatch_since_ts
+        self.is_lifted = settling_since_ts > 0 and self._is_longer_than_settling(settling_since_ts)
         self.stands_still = self.queue.stalled_ms > 0 or self.queue.unconsumed_since_ts > 0
         since = topic.recent_ts if self.is_lifted else topic.counts_from_ts
         all_count = topic.reports_as_of >= since and not topic.non_reporting
@@ -47,7 +37,6 @@ class QueueEvidence:
 
     @property
     def found(self) -> Kind:
-        """The kind that was found last."""
         return FINDING_CODES[self.queue.finding]
 
     @property
@@ -71,13 +60,9 @@ class QueueEvidence:
             return True
         if not (self.is_lifted and self.topic.is_fresh):
             return False
-        return self._is_long_unclaimed or not is_seen_to_move(self.topic.group, self.queue)
-
-    @property
-    def _is_long_unclaimed(self) -> bool:
-        """True if no report has named an owner for so long that the queue does not just change hands each time."""
-        since_ts = self.queue.unclaimed_since_ts
-        return since_ts > 0 and self.topic.now - since_ts > UNCLAIMED_MS
+        # no report has named an owner for so long that the queue does not just change hands each time
+        is_long_unclaimed = 0 < self.queue.unclaimed_since_ts < self.topic.now - UNCLAIMED_MS
+        return is_long_unclaimed or not is_seen_to_move(self.topic.group, self.queue)
 
     @property
     def looks_right(self) -> bool:
@@ -88,16 +73,6 @@ class QueueEvidence:
         if self.topic.broadcasts:
             return is_owned_by_all(self.topic.listed, self.owners)
         return len(self.owners) == 1 and (self.expected is None or self.owners == self.expected)
-
-    @property
-    def is_heard(self) -> bool:
-        """True if all evidence about owners is there."""
-        return self.topic.is_heard
-
-    @property
-    def is_reported_since_change(self) -> bool:
-        """True if every member has reported since the last change, or the queue has settled for too long."""
-        return self.topic.is_since_change or (self.is_lifted and self.topic.is_fresh)
 
     @property
     def repeated(self) -> list[int]:
@@ -116,12 +91,9 @@ class QueueEvidence:
         unhealthy_since_ts = queue.since_ts if self.found is Kind.STALLED else queue.unhealthy_since_ts or now
         return now - unhealthy_since_ts < timing.grace_broker_ms and self.topic.follows_another_route
 
-    def _has_settled_too_long(self) -> bool:
-        since_ts = self.queue.mismatch_since_ts
-        return since_ts > 0 and self.topic.now - since_ts > self._longest_settling_ms(since_ts)
-
-    def _longest_settling_ms(self, since_ts: int) -> int:
-        return self.topic.timing.settle_limit * self.topic.grace.longest_since(since_ts)
+    def _is_longer_than_settling(self, since_ts: int) -> bool:
+        longest_ms = self.topic.timing.settle_limit * self.topic.grace.longest_since(since_ts)
+        return self.topic.now - since_ts > longest_ms
 
     @property
     def says_twice_for_long(self) -> bool:
@@ -132,5 +104,4 @@ class QueueEvidence:
         since_ts = self.queue.two_owners_since_ts
         if not since_ts:
             return False
-        is_long = self.topic.now - since_ts > self._longest_settling_ms(since_ts)
-        return is_long and self.queue.unexplained_reports >= MIN_UNEXPLAINED_REPORTS
+        return self._is_longer_than_settling(since_ts) and self.queue.unexplained_reports >= MIN_UNEXPLAINED_REPORTS

@@ -10,21 +10,11 @@ from msgspec import Struct
 
 from schemas.facts import Kind, Severity
 from schemas.reasons import Reason
+from streaming.core.evidence import stalls
 from streaming.core.evidence.broadcasting import is_owned_by_all
 from streaming.core.evidence.listed_members import Span
 from streaming.core.evidence.queue_evidence import QueueEvidence
-from streaming.core.evidence.stalls import (
-    InHand,
-    are_silent,
-    has_just_finished,
-    held_by,
-    held_by_reports,
-    is_long_unconsumed,
-    is_not_pulled,
-    is_overdue,
-    stands_longer_than_a_step,
-)
-from streaming.core.evidence.topic_evidence import TopicEvidence
+from streaming.core.evidence.stalls import InHand
 from streaming.core.state.offsets import unconsumed_ms
 
 NO_REPORTS: Span = (0, 0)
@@ -131,7 +121,11 @@ def record_outside_route(q: QueueEvidence) -> QueueRecord:
 
 
 def _record(q: QueueEvidence, repeated: list[int], answered: Span, rest: dict[str, Any]) -> QueueRecord:
-    topic, is_complete = q.topic, q.is_complete
+    is_reported = q.topic.is_since_change or (q.is_lifted and q.topic.is_fresh)
+    topic, is_complete, lacking = q.topic, q.is_complete, tuple[str, ...]()
+    if topic.broadcasts and is_complete:
+        having = set(q.counting)
+        lacking = tuple(client_id for index, client_id in topic.listed.reporting.items() if index not in having)
     return QueueRecord(
         owners=q.owners,
         counting=q.counting,
@@ -140,48 +134,44 @@ def _record(q: QueueEvidence, repeated: list[int], answered: Span, rest: dict[st
         why_not_expected=topic.why_not_expected,
         was_owned=bool(q.queue.last_stable_owners),
         found=q.found,
-        uncovered=topic.uncovered_names,
-        silent=topic.silent_names,
+        uncovered=tuple(map(topic.broker_name, topic.uncovered)),
+        silent=tuple(map(topic.broker_name, topic.silent)),
         is_broker_covered=q.queue.broker not in topic.uncovered,
         is_model_known=topic.of_group.message_model is not None,
         is_doubtful=q.is_doubtful,
         is_complete=is_complete,
         non_reporting=topic.has_non_reporting_members if topic.non_reporting else None,
-        not_reported=None if q.is_reported_since_change else topic.no_report_since_change,
+        not_reported=None if is_reported else topic.no_report_since_change,
         last_change=topic.why_settling,
         may_follow_a_newer_route=q.may_follow_a_newer_route,
         answered_by_all=topic.listed.answered_by_all if is_complete else NO_REPORTS,
         answered_by_owners=answered,
         is_owned_by_all=topic.broadcasts and is_owned_by_all(topic.listed, q.owners),
-        lacking=_lacking(topic, q.counting) if topic.broadcasts and is_complete else (),
+        lacking=lacking,
         stands_still=q.stands_still,
         **rest,
     )
 
 
-def _lacking(topic: TopicEvidence, owners: list[int]) -> tuple[str, ...]:
-    """Ids of members that say what they own, and are not among the owners."""
-    having = set(owners)
-    without = [client_id for index, client_id in topic.listed.reporting.items() if index not in having]
-    return tuple(without)
-
-
 def _offsets(q: QueueEvidence) -> dict[str, Any]:
     """The fields of a queue that stands still."""
     topic, queue, index = q.topic, q.queue, q.index
-    are_owners_silent, alert = are_silent(topic, q.owners), q.fired_stall
+    are_owners_silent, alert = (
+        bool(q.owners) and all(topic.of_group.is_silent(topic.members[one]) for one in q.owners),
+        q.fired_stall,
+    )
     return {
         "is_consume_enabled": topic.of_group.consume_enable is not False,
         "has_members": bool(topic.of_group.members),
         "has_reports": topic.listed.has_reports,
         "is_pulled": queue.stalled_ms == 0,
-        "is_not_pulled": is_not_pulled(topic, index),
-        "is_long_unconsumed": is_long_unconsumed(topic, queue),
-        "is_overdue": is_overdue(topic.of_group, queue),
-        "exceeds_its_steps": stands_longer_than_a_step(topic, index, are_owners_silent),
-        "has_just_finished": has_just_finished(topic, queue),
-        "in_hand": held_by(topic, index, q.owners),
-        "in_hand_by_reports": held_by_reports(topic, index, q.owners),
+        "is_not_pulled": stalls.is_not_pulled(topic, index),
+        "is_long_unconsumed": stalls.is_not_consumed(topic, queue, topic.timing.consume_stall_ms),
+        "is_overdue": stalls.is_overdue(topic.of_group, queue),
+        "exceeds_its_steps": stalls.stands_longer_than_a_step(topic, index, are_owners_silent),
+        "has_just_finished": stalls.has_just_finished(topic, queue),
+        "in_hand": stalls.held_by(topic, index, q.owners),
+        "in_hand_by_reports": stalls.held_by_reports(topic, index, q.owners),
         "are_owners_silent": are_owners_silent,
         "unconsumed_ms": unconsumed_ms(queue),
         "pulled_unconsumed": queue.consumer_lag - queue.pull_lag,

@@ -7,12 +7,11 @@ from schemas.facts import Kind
 from schemas.observed import Stall, counted
 from streaming.core.evidence.exclusions import PULLS
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import BY_OFFSETS
 from streaming.core.state.group_state import FINDING_CODES
 from streaming.core.state.offsets import is_seen_lately, unconsumed_ms
-from streaming.core.state.views import QueueView
+from streaming.core.state.queue_state import Queue
 
 STALL_MS = 60_000  # a takeover takes 20 s, a new subscription up to 23 s
 CONSUME_STALL_MS = 300_000  # longer than a batch takes; consumers store their offset every 5 s
@@ -32,7 +31,7 @@ class InHand(Enum):
 # --- the ten minutes
 
 
-def is_overdue(evidence: GroupEvidence, queue: QueueView) -> bool:
+def is_overdue(evidence: GroupEvidence, queue: Queue) -> bool:
     """Messages have waited for ten minutes, and the group's offset has not moved: this is told whatever else goes on.
 
     Other rules may tell sooner, or say more. They never delay this one.
@@ -40,7 +39,7 @@ def is_overdue(evidence: GroupEvidence, queue: QueueView) -> bool:
     return has_waited_too_long(evidence, queue) and not has_members_again(evidence, queue)
 
 
-def has_waited_too_long(evidence: GroupEvidence, queue: QueueView) -> bool:
+def has_waited_too_long(evidence: GroupEvidence, queue: Queue) -> bool:
     """True if the ten minutes are over."""
     if queue.consumer_lag <= 0 or evidence.consume_enable is False:
         return False
@@ -48,20 +47,20 @@ def has_waited_too_long(evidence: GroupEvidence, queue: QueueView) -> bool:
     return is_long and is_to_be_consumed(evidence, queue)
 
 
-def is_harm(evidence: GroupEvidence, queue: QueueView) -> bool:
+def is_harm(evidence: GroupEvidence, queue: Queue) -> bool:
     """True if messages have waited unread for three minutes, whatever a deploy intends."""
     is_long = queue.consumer_lag > 0 and unconsumed_ms(queue) >= UNREAD_IS_HARM_MS
     return is_long and is_to_be_consumed(evidence, queue)
 
 
-def has_members_again(evidence: GroupEvidence, queue: QueueView) -> bool:
+def has_members_again(evidence: GroupEvidence, queue: Queue) -> bool:
     """True if people were called because nobody was there, and now somebody is, for no longer than a takeover takes."""
     timing, since_ts = evidence.group.timing, evidence.group.topic_of(queue).has_members_since_ts
     is_new = since_ts > 0 and evidence.now - since_ts < timing.grace_membership_ms + timing.stall_ms
     return is_new and evidence.is_called_empty
 
 
-def is_to_be_consumed(evidence: GroupEvidence, queue: QueueView) -> bool:
+def is_to_be_consumed(evidence: GroupEvidence, queue: Queue) -> bool:
     """True if the queue's offsets can show whether the group consumes it, and it is to consume it.
 
     Broadcasting clients keep their offsets to themselves, and clients that pull actively may: then no offset of the
@@ -88,7 +87,7 @@ def is_not_pulled(topic: TopicEvidence, index: int) -> bool:
     return min(queue.stalled_ms, _has_an_owner_for_ms(topic, queue)) >= enough_ms
 
 
-def is_not_consumed(topic: TopicEvidence, queue: QueueView, least_ms: int) -> bool:
+def is_not_consumed(topic: TopicEvidence, queue: Queue, least_ms: int) -> bool:
     """Messages wait, and the group's offset has not moved for ``least_ms``, nor for clearly longer than lately.
 
     A batch that a rebalance interrupts begins again with another owner. So if anything has changed meanwhile, the time
@@ -107,11 +106,6 @@ def is_not_consumed(topic: TopicEvidence, queue: QueueView, least_ms: int) -> bo
     return min(stands_ms, _has_an_owner_for_ms(topic, queue)) >= enough_ms + extra_ms
 
 
-def is_long_unconsumed(topic: TopicEvidence, queue: QueueView) -> bool:
-    """True if it is not consumed for longer than a batch takes."""
-    return is_not_consumed(topic, queue, topic.timing.consume_stall_ms)
-
-
 def stands_longer_than_a_step(topic: TopicEvidence, index: int, are_owners_silent: bool) -> bool:
     """True if the group's offset stands for longer than its steps have taken lately, though messages may be in hand.
 
@@ -124,25 +118,20 @@ def stands_longer_than_a_step(topic: TopicEvidence, index: int, are_owners_silen
     return is_not_consumed(topic, topic.queue(index), least_ms)
 
 
-def _counts(topic: TopicEvidence, queue: QueueView) -> bool:
+def _counts(topic: TopicEvidence, queue: Queue) -> bool:
     """True if the queue's offsets can show a stall of the group as it is now."""
-    is_covered = queue.broker not in topic.uncovered and not _may_wait_for_its_broker(topic, queue)
-    return is_covered and is_to_be_consumed(topic.of_group, queue)
-
-
-def _may_wait_for_its_broker(topic: TopicEvidence, queue: QueueView) -> bool:
-    """True if its broker was away so lately that members may not have reconnected to it."""
     returned_ts = topic.broker(queue.broker).returned_ts
-    return returned_ts > 0 and queue.progress_ts - returned_ts < topic.timing.grace_broker_ms
+    may_reconnect = returned_ts > 0 and queue.progress_ts - returned_ts < topic.timing.grace_broker_ms
+    return queue.broker not in topic.uncovered and not may_reconnect and is_to_be_consumed(topic.of_group, queue)
 
 
-def _has_an_owner_for_ms(topic: TopicEvidence, queue: QueueView) -> int:
+def _has_an_owner_for_ms(topic: TopicEvidence, queue: Queue) -> int:
     """For how long the present owner, or some member, may have been expected to consume the queue."""
     since_ts = topic.topic.has_members_since_ts
     return queue.progress_ts - max(since_ts, queue.owner_since_ts) if since_ts else 0
 
 
-def _orderly_extra(topic: TopicEvidence, queue: QueueView, still_since_ts: int) -> int:
+def _orderly_extra(topic: TopicEvidence, queue: Queue, still_since_ts: int) -> int:
     """How much longer a queue of an orderly group may stand still: a new owner may wait for a dead client's lock.
 
     A queue that began to stand still when all changes were over has its owner as before, with the lock. What was found
@@ -169,24 +158,14 @@ def held_by(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
 def held_by_reports(topic: TopicEvidence, index: int, owners: list[int]) -> InHand:
     """If no owner is known, a member that has never reported may have messages of the queue."""
     if owners:
-        of_each = [_held_by_one(topic, index, topic.members[owner]) for owner in owners]
-        return next(what for what in (InHand.SOME, InHand.NOT_KNOWN, InHand.NOTHING) if what in of_each)
+        busy = [topic.of_group.busy(topic.members[owner]) for owner in owners]
+        if any(one is not None and index in one for one in busy):
+            return InHand.SOME
+        return InHand.NOT_KNOWN if None in busy else InHand.NOTHING
     return InHand.NOT_KNOWN if topic.may_own_unsaid else InHand.NOTHING
 
 
-def _held_by_one(topic: TopicEvidence, index: int, owner: MemberEvidence) -> InHand:
-    busy = topic.of_group.busy(owner)
-    if busy is None:
-        return InHand.NOT_KNOWN
-    return InHand.SOME if index in busy else InHand.NOTHING
-
-
-def are_silent(topic: TopicEvidence, owners: list[int]) -> bool:
-    """True if there are owners, and none of them answers any more."""
-    return bool(owners) and all(topic.of_group.is_silent(topic.members[owner]) for owner in owners)
-
-
-def _held_by_pulls(topic: TopicEvidence, queue: QueueView) -> InHand:
+def _held_by_pulls(topic: TopicEvidence, queue: Queue) -> InHand:
     """By a broker that knows what was pulled: all of it is consumed, or a client went on to pull without consuming.
 
     The second counts only if nothing has changed since: else others pulled it. What was pulled right before the group
@@ -202,7 +181,7 @@ def _held_by_pulls(topic: TopicEvidence, queue: QueueView) -> InHand:
     return InHand.SOME if goes_on else InHand.NOT_KNOWN
 
 
-def has_just_finished(topic: TopicEvidence, queue: QueueView) -> bool:
+def has_just_finished(topic: TopicEvidence, queue: Queue) -> bool:
     """True if the owner may have stored newer offsets than the ones that were read last."""
     if FINDING_CODES[queue.finding] is not Kind.SLOW_CONSUMER and _held_by_pulls(topic, queue) is InHand.NOTHING:
         return False
@@ -215,11 +194,7 @@ def stall_of(topic: TopicEvidence, queues: Iterable[int]) -> Stall:
     pulled = all(topic.broker(queue.broker).reports_pull_offsets for queue in stalled)
     return Stall(
         waiting=counted(sum(queue.pull_lag for queue in stalled)),
-        stalled_ms=max(_stands_ms(queue) for queue in stalled),
+        # where it is not known since when nothing was pulled, by the group's offset
+        stalled_ms=max(queue.stalled_ms if queue.stalled_ms > 0 else unconsumed_ms(queue) for queue in stalled),
         by_pull_offset=pulled and all(queue.stalled_ms > 0 for queue in stalled),
     )
-
-
-def _stands_ms(queue: QueueView) -> int:
-    """By both offsets; where it is not known since when nothing was pulled, by the group's."""
-    return queue.stalled_ms if queue.stalled_ms > 0 else unconsumed_ms(queue)

@@ -9,13 +9,13 @@ from schemas.identity import is_retry_topic
 from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
 from streaming.core.evidence.expected_owners import NotKnown
-from streaming.core.evidence.grace import grace_of, has_broker_back, is_converging, last_change
+from streaming.core.evidence.grace import grace_of, has_broker_back, last_change
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.topic_shares import TopicShares
-from streaming.core.state.group_state import Alert, Broker, HostedQueues, Topic
+from streaming.core.state.group_state import Alert, Broker, Topic
 from streaming.core.state.offsets import is_seen_to_move
+from streaming.core.state.queue_state import Queue
 from streaming.core.state.routes import is_known, readable
-from streaming.core.state.views import BrokerView, QueueView
 
 _NAMED_CLIENTS = 3  # a reason stands in the fact of every queue of the topic
 
@@ -38,6 +38,10 @@ class TopicEvidence(TopicShares):
         self.timing = group.timing
         self.rule = group.rule
         self.is_retry = is_retry_topic(topic.name)
+        self.broadcasts = of_group.broadcasts
+        self.confirmed_ts = topic.confirmed_ts
+        self.route_changed_ts = topic.changed_ts
+        self.previous_hosts = topic.previous_hosts
         self.route_known = is_known(state, topic, group.timing) and not self._went_with_brokers()
         self.hosts = [hosted.broker for hosted in topic.hosts]
         self.uncovered = [broker for broker in self.hosts if broker in of_group.uncovered]
@@ -53,42 +57,23 @@ class TopicEvidence(TopicShares):
         self.is_complete = self.is_fresh and self.reports_as_of >= self.grace.ready_ts
         self.is_since_change = self.is_fresh and self.reports_as_of > self.grace.change_ts
 
-    def queue(self, index: int) -> QueueView:
+    def queue(self, index: int) -> Queue:
         return self.group.state.queues[index]
 
-    def broker(self, index: int) -> BrokerView:
+    def broker(self, index: int) -> Broker:
         return self.group.state.brokers[index]
 
     def broker_name(self, index: int) -> str:
         return self.group.state.brokers[index].name
 
-    def client_ids(self, indices: Iterable[int]) -> tuple[str, ...]:
-        return self.group.client_ids(indices)
-
     def clients(self, indices: Iterable[int]) -> observed.Clients:
-        """As evidence names clients."""
-        return observed.clients(self.client_ids(indices))
+        return observed.clients(self.group.client_ids(indices))
 
     @cached_property
     def is_heard(self) -> bool:
         """True if all evidence about owners of its queues is there."""
         is_reported = self.is_complete and self.is_since_change
         return is_reported and self.of_group.message_model is not None and not self.uncovered and not self.silent
-
-    @cached_property
-    def uncovered_names(self) -> tuple[str, ...]:
-        """Its brokers that have given no list of members for long."""
-        return tuple(map(self.broker_name, self.uncovered))
-
-    @cached_property
-    def silent_names(self) -> tuple[str, ...]:
-        """Its brokers that gave no list of members in this round, but did lately."""
-        return tuple(map(self.broker_name, self.silent))
-
-    @property
-    def confirmed_ts(self) -> int:
-        """When a copy of the route came last."""
-        return self.topic.confirmed_ts
 
     @property
     def known_queues(self) -> Collection[int]:
@@ -101,10 +86,6 @@ class TopicEvidence(TopicShares):
         queues = self.group.state.queues
         return self.queues or [index for index in self.known_queues if queues[index].publish_delay_ms >= 0]
 
-    def last_expected(self, queue: int) -> list[int] | None:
-        """The expected owners of the queue when it was judged last."""
-        return self.group.state.queues[queue].expected
-
     @cached_property
     def fired_alerts(self) -> dict[int, list[Alert]]:
         """Index of a queue -> alerts that name it, that people were called for, and that are open."""
@@ -115,23 +96,10 @@ class TopicEvidence(TopicShares):
                     naming.setdefault(queue, []).append(alert)
         return naming
 
-    @property
-    def route_changed_ts(self) -> int:
-        return self.topic.changed_ts
-
-    @property
-    def previous_hosts(self) -> list[HostedQueues]:
-        """The route before the last change; empty: none is known."""
-        return self.topic.previous_hosts
-
     @cached_property
     def readable_before(self) -> dict[int, int]:
         """Index of a broker -> how many of its queues could be read by the route before the last change."""
         return dict(readable(self.previous_hosts))
-
-    def listed_by(self, broker: int) -> list[int]:
-        """Members that the broker lists."""
-        return self.listed.listed_by(broker)
 
     @cached_property
     def at_work(self) -> frozenset[tuple[int, int]]:
@@ -177,14 +145,9 @@ class TopicEvidence(TopicShares):
     def _host_brokers(self) -> list[Broker]:
         return [self.group.state.brokers[index] for index in self.hosts]
 
-    def is_doubtful(self, queue: QueueView) -> bool:
+    def is_doubtful(self, queue: Queue) -> bool:
         """True if some name server's copy lacks the queue: then a client may be right to own it, or not to."""
         return bool(self.copies) and queue.queue_id >= self._in_every_copy.get(queue.broker, 0)
-
-    @property
-    def is_converging(self) -> bool:
-        """True if name servers began or ceased to differ so lately that clients may still differ too."""
-        return is_converging(self.topic, self.now, self.timing)
 
     @cached_property
     def follows_another_route(self) -> bool:
@@ -211,7 +174,6 @@ class TopicEvidence(TopicShares):
 
     @property
     def has_broker_back(self) -> bool:
-        """True if one of its brokers was away so lately that its list may still be growing."""
         return has_broker_back(self._host_brokers(), self.now, self.timing)
 
     @cached_property
@@ -229,7 +191,7 @@ class TopicEvidence(TopicShares):
         return Reason(ReasonKind.NON_REPORTING_MEMBERS, ReasonDetails(clients=clients, exclusions=exclusions))
 
     def _first_of(self, indices: list[int]) -> observed.Clients:
-        return observed.clients(self.client_ids(indices), _NAMED_CLIENTS)
+        return observed.clients(self.group.client_ids(indices), _NAMED_CLIENTS)
 
     @cached_property
     def may_own_unsaid(self) -> bool:
@@ -251,7 +213,6 @@ class TopicEvidence(TopicShares):
 
     @cached_property
     def why_settling(self) -> Reason:
-        """The last change, and from when on reports count."""
         return last_change(self.topic, self._host_brokers(), self.grace)
 
     def is_left_to_a_second_entry(self, queue: int) -> bool:
@@ -264,7 +225,7 @@ class TopicEvidence(TopicShares):
             return False
         if self.shares_by_list is None:
             return not self.owners(queue, self.grace.change_ts + 1)
-        return queue in self.of_second_entries or (self.views_differ and queue in self.moved_by_second_entries)
+        return queue in self.of_second_entries or (self.listed.views_differ and queue in self.moved_by_second_entries)
 
     @cached_property
     def waits_for_a_second_instance(self) -> bool:
@@ -285,12 +246,16 @@ class TopicEvidence(TopicShares):
             return self.of_group.exclusion
         if self.topic.is_static:
             return ReasonKind.STATIC_TOPIC
-        if self.topic.name in self.group.state.pop_topics and not self.of_group.is_balanced_by_clients:
+        if self.topic.name in self.group.state.pop_topics and not self._shares_out_itself():
             return ReasonKind.POP
         if self.members and not self.of_group.subscribed.get(self.topic.name):
             everybody_told = self.of_group.untold.isdisjoint(self.members)
             return ReasonKind.NOT_SUBSCRIBED if everybody_told or self.group.has_given_up(self.topic) else None
         return None
+
+    def _shares_out_itself(self) -> bool:
+        """True if a member reports that it shares out queues itself: this counts more than the broker's setting."""
+        return any(m.running is not None and m.running.client_rebalance for m in self.of_group.members.values())
 
     @property
     def is_unwanted(self) -> bool:

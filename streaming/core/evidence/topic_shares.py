@@ -23,10 +23,7 @@ class TopicShares:
     hosts: list[int]
     uncovered: list[int]
     listed: ListedMembers
-
-    @cached_property
-    def broadcasts(self) -> bool:
-        return self.of_group.broadcasts
+    broadcasts: bool
 
     @cached_property
     def copies(self) -> list[RouteCopy]:
@@ -39,11 +36,6 @@ class TopicShares:
         """Index of a broker -> how many of its queues all copies have."""
         known = [dict(readable(copy.hosts)) for copy in self.copies]
         return {broker: min(one.get(broker, 0) for one in known) for broker, _ in self.readable} if known else {}
-
-    @property
-    def views_differ(self) -> bool:
-        """True if brokers that host the topic list different members."""
-        return self.listed.views_differ
 
     @cached_property
     def readable(self) -> list[tuple[int, int]]:
@@ -71,7 +63,7 @@ class TopicShares:
             return None
         if any(self._in_every_copy[broker] < count for broker, count in self.readable if self.copies):
             return NAME_SERVERS_DIFFER
-        if self.views_differ:
+        if self.listed.views_differ:
             return Reason(ReasonKind.MEMBER_LISTS_DIFFER)
         try:
             return self._allocated()
@@ -123,7 +115,7 @@ class TopicShares:
     @cached_property
     def expected_as_named(self) -> dict[int, list[int]] | None:
         """Expected owners, where members that do not name their strategy are assumed to use that of the others."""
-        if self.expected is not None or self.views_differ or self.broadcasts:
+        if self.expected is not None or self.listed.views_differ or self.broadcasts:
             return self.expected
         try:
             return self._allocated(self.of_group.named_classes)

@@ -25,8 +25,7 @@ from streaming.core.findings.unreadable_queues import unreadable_queues
 from streaming.core.findings.unreported_members import member_lists_differ, shared_client_id
 from streaming.core.findings.verdict import GroupFinding
 from streaming.core.state.group_state import KeptFinding, MembershipChange
-from streaming.core.state.members import process_names
-from streaming.core.state.pauses import away_before_ms, missed_since_ts
+from streaming.core.state.members import away_before_ms, missed_since_ts, process_names
 from streaming.core.state.queue_state import Queue
 
 STORM_WINDOW_MS = 300_000  # the time in which STORM_CHANGES are counted
@@ -41,23 +40,20 @@ def inconsistent_subscription(evidence: GroupEvidence) -> Iterator[GroupFinding]
     for index, subscription in _comparable(evidence).items():
         by_subscription.setdefault(subscription, []).append(index)
     if len(by_subscription) < 2:
-        if len(evidence.rival_subscriptions) > 1 and not _all_have_said(evidence):
+        members = evidence.members.values()
+        have_all_reported = all(one.as_of and one.running and one.running.subscriptions for one in members)
+        if len(evidence.rival_subscriptions) > 1 and not have_all_reported:
             in_turn = SubscriptionsInTurn(topics=tuple(evidence.rival_subscriptions))
             yield GroupFinding(Kind.INCONSISTENT_SUBSCRIPTION, "", in_turn, Cause.SUBSCRIPTION_MISMATCH)
         return
     rarest_first = sorted(by_subscription.items(), key=lambda item: (len(item[1]), item[1]))
-    members = tuple(
+    subscribers = tuple(
         SubscriptionMembers(tuple(map(shown, subscription)), clients(evidence.group.client_ids(indices)))
         for subscription, indices in rarest_first
     )
     named = tuple(index for indices in by_subscription.values() for index in indices)
-    observed = SubscriptionsDiffer(members=members)
+    observed = SubscriptionsDiffer(members=subscribers)
     yield GroupFinding(Kind.INCONSISTENT_SUBSCRIPTION, "", observed, Cause.SUBSCRIPTION_MISMATCH, clients=named)
-
-
-def _all_have_said(evidence: GroupEvidence) -> bool:
-    """True if every member has reported what it subscribes to."""
-    return all(member.as_of and member.running and member.running.subscriptions for member in evidence.members.values())
 
 
 def _comparable(evidence: GroupEvidence) -> dict[int, Subscriptions]:

@@ -5,9 +5,9 @@ from msgspec import Struct
 from schemas.facts import Interval, Kind, QueueFact, Severity
 from schemas.reasons import Reason, ReasonKind
 from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
-from streaming.core.finding_kinds import BY_OFFSETS, NOT_RIGHT_BY_REPORTS
+from streaming.core.evidence.topic_evidence import TopicEvidence
+from streaming.core.finding_kinds import BY_OFFSETS, NOT_RIGHT_BY_REPORTS, RIGHT
 from streaming.core.findings.queue_findings import TopicFindings
-from streaming.core.findings.two_owners import note_two_owners
 from streaming.core.findings.verdict import Verdict
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import FINDING_CODES, SEVERITY_CODES, left_the_route
@@ -63,11 +63,8 @@ def _since(group: Group, found: list[TopicFindings], not_judged: list[int]) -> S
         if verdict.kind is not Kind.MATCH
     }
     kinds |= {index: FINDING_CODES[queues[index].finding] for index in not_judged}
-    return {index: _since_of(queues[index], kind) for index, kind in kinds.items()}
-
-
-def _since_of(queue: Queue, kind: Kind) -> QueueSince:
-    return QueueSince(queue.since_ts, began_ts(queue, kind), queue.evidence_ts, left_the_route(queue))
+    of_kind = ((index, queues[index], kind) for index, kind in kinds.items())
+    return {i: QueueSince(q.since_ts, began_ts(q, kind), q.evidence_ts, left_the_route(q)) for i, q, kind in of_kind}
 
 
 def _record_topic(group: Group, findings: TopicFindings) -> None:
@@ -140,12 +137,9 @@ def _unhealthy_since(group: Group, queue: Queue, verdict: Verdict) -> int:
     )
     if verdict.kind in NOT_RIGHT_BY_REPORTS or has_lost_its_owner:
         return queue.unhealthy_since_ts or group.state.now
-    is_undecided = verdict.kind is Kind.UNKNOWN or (verdict.kind is Kind.EXCLUDED and not _stands(verdict))
+    stands = verdict.reason is not None and verdict.reason.kind in PERMANENT_EXCLUSIONS
+    is_undecided = verdict.kind is Kind.UNKNOWN or (verdict.kind is Kind.EXCLUDED and not stands)
     return queue.unhealthy_since_ts if is_undecided else 0
-
-
-def _stands(verdict: Verdict) -> bool:
-    return verdict.reason is not None and verdict.reason.kind in PERMANENT_EXCLUSIONS
 
 
 def began_ts(queue: Queue, kind: Kind) -> int:
@@ -206,3 +200,38 @@ def _drop_vanished(group: Group, found: list[TopicFindings], not_judged: list[in
         queue.since_ts = group.state.now
         queue.owners, queue.expected, queue.anomaly = [], None, None
         group.emit(fact, group.topic_of(queue).name)
+
+
+def note_two_owners(topic: TopicEvidence, index: int, queue: Queue, verdict: Verdict) -> None:
+    """Count how often one instance reports the queue after another instance has, less the changes meanwhile.
+
+    A client that releases a queue says so in its next report. So if x, y, x, y ... report it in turn, the queue has
+    changed hands each time, or has two owners. It changes hands only after a change of members or routes. No other
+    client needs to report for this. Between two instances under one id it never changes hands: both compute one share.
+    """
+    holders = [] if verdict.kind in RIGHT else _holders(topic, index)
+    reported = [ts for _, ts in holders]
+    if len(reported) < 2:
+        if queue.anomaly is not None:
+            queue.two_owners_since_ts = queue.newest_owner_report_ts = queue.unexplained_reports = 0
+        return
+    if not queue.two_owners_since_ts:
+        queue.two_owners_since_ts, queue.newest_owner_report_ts = topic.now, max(reported)
+        return
+    new = [ts for ts in reported if ts > queue.newest_owner_report_ts]
+    if new:
+        # the instance that reported last may be one of these: then its new report proves nothing
+        queue.unexplained_reports += len(new) if queue.newest_owner_report_ts in reported else len(new) - 1
+        queue.newest_owner_report_ts = max(new)
+    are_of_one_id = len({member for member, _ in holders}) == 1
+    if topic.grace.change_ts > topic.now - topic.of_group.interval and not are_of_one_id:
+        queue.unexplained_reports -= 1
+
+
+def _holders(topic: TopicEvidence, index: int) -> list[tuple[int, int]]:
+    """Each instance that owns the queue by its newest report, if that is recent: its client, and when it answered."""
+    holders = topic.of_group.holders.get(index, ())
+    if len(holders) < 2:
+        return []
+    oldest = topic.now - topic.timing.report_max_age_ms
+    return [(member.index, ts) for member, ts in holders if ts >= oldest and member.index in topic.members]

@@ -21,8 +21,6 @@ Verdicts = dict[int, Verdict]  # index of the queue -> what was found
 class TopicFindings:
     """The findings of one topic's queues, and their causes."""
 
-    __slots__ = ("causes", "evidence", "verdicts", "why")
-
     def __init__(self, evidence: TopicEvidence, verdicts: Verdicts) -> None:
         self.evidence = evidence
         self.verdicts = verdicts
@@ -47,7 +45,6 @@ class TopicFindings:
 
 
 def judge_topics(observations: list[TopicObservation]) -> list[TopicFindings]:
-    """Every queue of every topic that was observed."""
     return [TopicFindings(observation.topic, _judge_topic(observation)) for observation in observations]
 
 
@@ -74,4 +71,4 @@ def _all(observation: TopicObservation, kind: Kind, reason: Reason) -> Verdicts:
     topic = observation.topic
     is_lost = kind is Kind.UNKNOWN
     indices = sorted(observation.held.union(topic.last_known_queues)) if is_lost else topic.queues
-    return {i: Verdict(kind, Severity.NONE, reason, topic.owners(i), topic.last_expected(i)) for i in indices}
+    return {i: Verdict(kind, Severity.NONE, reason, topic.owners(i), topic.queue(i).expected) for i in indices}

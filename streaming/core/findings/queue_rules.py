@@ -83,7 +83,6 @@ def consume_disabled(q: QueueRecord) -> Verdict | None:
 
 
 def unknown(q: QueueRecord) -> Verdict | None:
-    """Evidence is missing."""
     if q.uncovered:
         return seen(q, Kind.UNKNOWN, _no_answer(q.uncovered))
     if q.is_doubtful:
@@ -120,7 +119,6 @@ def misplaced(q: QueueRecord) -> Verdict | None:
 
 
 def match(q: QueueRecord) -> Verdict:
-    """The rest."""
     return seen(q, Kind.MATCH, q.why_not_expected)
 
 

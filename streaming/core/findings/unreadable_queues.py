@@ -7,7 +7,7 @@ from schemas.observed import QueueName, Unreadable, UnreadableQueues, counted
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.findings.queue_facts import QueueSince, Since
 from streaming.core.findings.verdict import GroupFinding
-from streaming.core.state.group_state import HostedQueues, Topic
+from streaming.core.state.group_state import PERM_WRITE, HostedQueues, Topic
 from streaming.core.state.queue_state import Queue
 from streaming.core.state.routes import is_known
 
@@ -62,7 +62,7 @@ def _is_left_with_messages(evidence: GroupEvidence, topic: Topic, queue: Queue, 
     if not is_lately or not topic.hosts or not is_known(state, topic, timing):
         return False
     if broker.lost_ts:
-        return any(host.broker == queue.broker and not host.is_writable for host in topic.previous_hosts)
+        return any(host.broker == queue.broker and not host.perm & PERM_WRITE for host in topic.previous_hosts)
     return broker.answered_ts > since.since_ts and queue.progress_ts > since.since_ts
 
 
@@ -70,13 +70,8 @@ def _of_one_cause(evidence: GroupEvidence, cause: Cause, indices: list[int]) -> 
     queues = evidence.group.queues_at(indices)
     return UnreadableQueues(
         cause,
-        _named(evidence, indices),
+        tuple(QueueName(one.broker_name, one.queue_id) for one in sorted(map(evidence.group.message_queue, indices))),
         waiting=counted(sum(queue.consumer_lag for queue in queues)),
         read_ts=min(queue.progress_ts for queue in queues),
         at_least=any(queue.counted_since_ts for queue in queues),
     )
-
-
-def _named(evidence: GroupEvidence, indices: list[int]) -> tuple[QueueName, ...]:
-    queues = sorted(map(evidence.group.message_queue, indices))
-    return tuple(QueueName(queue.broker_name, queue.queue_id) for queue in queues)

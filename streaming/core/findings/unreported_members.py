@@ -13,7 +13,6 @@ from streaming.core.evidence.exclusions import PULLS
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.findings.verdict import GroupFinding
-from streaming.core.state.group_state import Topic
 from streaming.core.state.members import entries_at
 
 
@@ -44,17 +43,16 @@ def member_lists_differ(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     """
     if not evidence.shares_out or all(map(evidence.is_heard, evidence.balancing)):
         return
-    judged = [topic for topic in evidence.group.state.topics if _is_judged(topic)]
+    judged = [one for one in evidence.group.state.topics if not (one.is_static or is_retry_topic(one.name))]
     for hosts in dict.fromkeys(tuple(hosted.broker for hosted in topic.hosts) for topic in judged):
-        if _are_settled(evidence, hosts) and _differ(evidence, hosts):
+        if not _are_settled(evidence, hosts):
+            continue
+        entries = {one.index: [entries_at(one.client, broker) for broker in hosts] for one in evidence.balancing}
+        if any(len(set(of_one)) > 1 for of_one in entries.values()):
             observed = MemberListsDiffer(lists=tuple(_list_of(evidence, broker) for broker in hosts))
-            odd = tuple(one.index for one in evidence.balancing if not _is_listed_by_all(one, hosts))
+            odd = tuple(index for index, of_one in entries.items() if not all(of_one))
             yield GroupFinding(Kind.MEMBER_LISTS_DIFFER, "", observed, Cause.VIEW_DIVERGENCE, clients=odd)
             return
-
-
-def _is_judged(topic: Topic) -> bool:
-    return not (topic.is_static or is_retry_topic(topic.name))
 
 
 def _are_settled(evidence: GroupEvidence, hosts: tuple[int, ...]) -> bool:
@@ -65,14 +63,6 @@ def _are_settled(evidence: GroupEvidence, hosts: tuple[int, ...]) -> bool:
     is_answered = not evidence.uncovered.intersection(hosts) and not any(brokers[index].lost_ts for index in hosts)
     is_old = evidence.now - changed_ts >= timing.grace_membership_ms
     return is_answered and is_old and (not returned_ts or evidence.now - returned_ts >= timing.grace_broker_ms)
-
-
-def _differ(evidence: GroupEvidence, hosts: tuple[int, ...]) -> bool:
-    return any(len({entries_at(one.client, broker) for broker in hosts}) > 1 for one in evidence.balancing)
-
-
-def _is_listed_by_all(member: MemberEvidence, hosts: tuple[int, ...]) -> bool:
-    return all(entries_at(member.client, broker) for broker in hosts)
 
 
 def _list_of(evidence: GroupEvidence, broker: int) -> BrokerList:

@@ -31,7 +31,7 @@ def take_report(group: Group, event: AssignmentReport) -> None:
         _take_unanswered(group, client, event)
         return
     start_ts = event.start_ts or 0
-    known = _report_of(client, start_ts)
+    known = next((report for report in client.reports if report.start_ts == start_ts), None)
     if known is not None and known.answered_ts >= event.answered_ts:
         return
     if known is None and _was_restarted(client, start_ts):
@@ -111,13 +111,6 @@ def _note_change_of_lists(group: Group, client: Client) -> None:
     for broker, entries in zip(group.state.brokers, client.entries, strict=False):
         if entries:
             broker.changed_ts = max(broker.changed_ts, group.state.now)
-
-
-def _report_of(client: Client, start_ts: int) -> Report | None:
-    for report in client.reports:
-        if report.start_ts == start_ts:
-            return report
-    return None
 
 
 def _keep(client: Client, report: Report, known: Report | None) -> None:

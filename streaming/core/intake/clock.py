@@ -81,7 +81,6 @@ def start(state: GroupState, ts: int, timing: Timing) -> None:
 
 
 def advance(state: GroupState, ts: int, timing: Timing) -> None:
-    """Move the clock to ``ts``."""
     if state.now and ts > state.now:
         if not state.interval:
             state.evaluation_due_ts = 0  # from now on it is known which reports are older than a client's listing

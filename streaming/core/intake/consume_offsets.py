@@ -30,7 +30,8 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
             progress = _counted_from_what_is_known(queue, progress, event.ts)
         elif queue.counted_since_ts:
             queue.counted_since_ts = 0
-        if is_unlisted and _has_consumed(group, queue, progress):
+        was_read_since = queue.progress_ts > group.state.empty_since  # after the last member had left
+        if is_unlisted and was_read_since and _is_progress(queue, progress):
             group.state.consumed_unlisted_ts = event.ts
         if isinstance(progress, QueueOffsets) and knows_pull_and_commit and _goes_on(group, queue, progress, event.ts):
             _move(queue, progress, event.ts)
@@ -48,12 +49,6 @@ def _counted_from_what_is_known(queue: Queue, seen: QueueProgress | QueueOffsets
     else:
         consumed, queue.counted_since_ts = seen.broker_offset, ts
     return QueueProgress(seen.queue_id, seen.broker_offset, consumed, consumed)
-
-
-def _has_consumed(group: Group, queue: Queue, seen: QueueProgress | QueueOffsets) -> bool:
-    """True if the consumer offset moved on since the last reading, which came after the last member had left."""
-    was_read_since = queue.progress_ts > group.state.empty_since
-    return was_read_since and _is_progress(queue, seen)
 
 
 def _is_progress(queue: Queue, seen: QueueProgress | QueueOffsets) -> bool:

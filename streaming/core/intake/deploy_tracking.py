@@ -1,8 +1,8 @@
 """Joins and leaves that follow one another, as in a rolling deploy, and the pace at which they do."""
 
-from streaming.core.state.deploys import is_to_be_replaced, patience_ms
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, DeployChanges, RunningProfile
+from streaming.core.state.members import is_to_be_replaced, patience_ms
 
 DEPLOY_STEP_MS = 35_000  # pods that are stopped together have 30 s to end (Kubernetes); the next round sees it
 
@@ -64,7 +64,6 @@ def _what_all_ran(group: Group) -> RunningProfile | None:
 
 
 def forget_finished_deploy(group: Group) -> None:
-    """Drop what is known of a deploy that is over."""
     state = group.state
     if state.deploy is not None and state.now - state.deploy.last_ts > patience_ms(group, state.deploy):
         state.deploy = None

@@ -12,7 +12,7 @@ from schemas.facts import EventsLostFact
 from streaming.core.intake import clock
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState, MissingEvents
-from streaming.core.state.lost_evidence import doubt_ts
+from streaming.core.state.routes import doubt_ts
 
 SOURCES_KEPT = 8
 GAPS_KEPT = 16

@@ -15,14 +15,14 @@ the other until that one is alone.
 
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from hashlib import blake2b
 
-from schemas.events import AnyEvent, BrokerAnswer, Forget, Round
+from schemas.events import AnyEvent, Forget, Round
 from schemas.facts import Contradiction
 from schemas.records import Rejected
 from streaming.core.intake import clock
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import ListClaim, MarkerSource
+from streaming.core.state.members import digest_of
 
 CONTRADICTS_MS = 60_000  # rounds of two producers, by their times, or for so long by their lists
 TURNS_TO_CONTRADICT = 3  # markers out of step, between each two of which the followed producer has spoken
@@ -130,7 +130,7 @@ def _note_lists(source: MarkerSource, event: Round) -> None:
     for answer in event.brokers:
         known = before.get(answer.broker_name)
         if answer.answered and not answer.unchanged:
-            digest = _digest(answer)
+            digest = digest_of(sorted(answer.client_ids))
             since_ts = known.since_ts if known is not None and known.digest == digest else event.ts
             claim = ListClaim(digest, answer.data_version, answer.listed_since or since_ts)
             source.lists[answer.broker_name] = claim
@@ -140,7 +140,3 @@ def _note_lists(source: MarkerSource, event: Round) -> None:
         known = before.get(told.broker_name)
         if known is not None and known.version == told.data_version:
             source.lists[told.broker_name] = known
-
-
-def _digest(answer: BrokerAnswer) -> bytes:
-    return blake2b("\n".join(sorted(answer.client_ids)).encode("utf-8", "surrogatepass"), digest_size=8).digest()

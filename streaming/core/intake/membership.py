@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Container, Mapping
-from hashlib import blake2b
 from itertools import chain
 
 from schemas.events import BrokerAnswer, ConsumerChange, Round, UnchangedList
@@ -13,8 +12,7 @@ from streaming.core.intake.consume_offsets import is_away
 from streaming.core.intake.deploy_tracking import forget_finished_deploy, note_deploy_change, note_second_instance
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, FlappingClient, GroupState, MembershipChange
-from streaming.core.state.members import addresses_of, entries_at, is_listed, process_names
-from streaming.core.state.pauses import PAUSES_KEPT
+from streaming.core.state.members import PAUSES_KEPT, addresses_of, digest_of, entries_at, is_listed, process_names
 from streaming.core.state.routes import hosting_brokers
 
 STABLE_CLIENT_MS = 1_800_000  # a client that did not leave for so long no longer flaps
@@ -74,11 +72,7 @@ def _known_answers(group: Group, event: Round) -> dict[int, BrokerAnswer]:
 
 def _as_answer(told: UnchangedList) -> BrokerAnswer:
     return BrokerAnswer(
-        told.broker_name,
-        answered=True,
-        listed_since=told.listed_since,
-        data_version=told.data_version,
-        unchanged=True,
+        told.broker_name, answered=True, listed_since=told.listed_since, data_version=told.data_version, unchanged=True
     )
 
 
@@ -143,7 +137,7 @@ def _take_answer(group: Group, index: int, answer: BrokerAnswer) -> bool:
     broker.list_version = answer.data_version
     is_same = answer.unchanged
     if not answer.unchanged and not first:
-        digest = _digest_of(answer.client_ids)
+        digest = digest_of(answer.client_ids)
         is_same = digest == broker.list_digest or _is_same_list(group, index, answer.client_ids)
         broker.list_digest = digest
     if is_same:
@@ -154,10 +148,6 @@ def _take_answer(group: Group, index: int, answer: BrokerAnswer) -> bool:
     if not first or answer.client_ids:
         broker.changed_ts = state.now
     return True
-
-
-def _digest_of(client_ids: tuple[str, ...]) -> bytes:
-    return blake2b("\n".join(client_ids).encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 def _is_same_list(group: Group, index: int, client_ids: tuple[str, ...]) -> bool:

@@ -64,10 +64,6 @@ def _too_many_owned(group: Group, event: AssignmentReport) -> str | None:
     return _over(named + sum(len(r.owned) for client in others for r in client.reports), OWNED_AT_MOST, "owned queues")
 
 
-def _too_many_by_offsets(group: Group, event: ConsumeProgress) -> str | None:
-    return _too_many_in_topics(group, [event])
-
-
 def _too_many_in_topics(group: Group, named: Sequence[OwnedQueues | ConsumeProgress]) -> str | None:
     return _too_many_named(group, named) or _over(len(group.state.topics), TOPICS_AT_MOST, "topics")
 
@@ -110,7 +106,7 @@ _CHECKS: dict[type, Callable[[Group, Any], str | None]] = {
     Round: _too_many_in_round,
     TopicRoute: _too_many_by_route,
     AssignmentReport: _too_many_by_report,
-    ConsumeProgress: _too_many_by_offsets,
+    ConsumeProgress: lambda group, event: _too_many_in_topics(group, [event]),
     Heartbeat: _too_many_clients,
     ConsumerChange: _too_many_clients,
 }

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from schemas.events import RouteQueues, TopicRoute
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import HostedQueues, RouteCopies, RouteCopy, Topic
-from streaming.core.state.lost_evidence import is_route_doubtful
-from streaming.core.state.routes import standing
+from streaming.core.state.routes import is_route_doubtful, standing
 
 ROUTE_RETURNS_WITHIN_MS = 180_000  # a name server is behind for 120 s at most; later it is a change again
 KEEP_ROUTE_COPY_MS = 600_000  # a copy that no name server gives any more

@@ -5,6 +5,7 @@ lists, drops from them, and then corrects the indices.
 """
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 from schemas.facts import Fact, Payload
 from schemas.identity import MessageQueue
@@ -19,27 +20,14 @@ from streaming.core.state.group_state import (
     Topic,
 )
 from streaming.core.state.queue_state import Queue
-from streaming.core.state.views import QueueView
 
+Key = TypeVar("Key")
+Thing = TypeVar("Thing")
 UNSUBSCRIBED_AFTER_MS = 120_000  # heartbeats come every 30 s
 
 
 class Group:
     """One consumer group while events are folded into it; ``facts`` collects the facts to emit."""
-
-    __slots__ = (
-        "_brokers",
-        "_clients",
-        "_heartbeats",
-        "_queues",
-        "_running",
-        "_topics",
-        "facts",
-        "rule",
-        "settings",
-        "state",
-        "timing",
-    )
 
     def __init__(self, state: GroupState, settings: Settings) -> None:
         self.state = state
@@ -71,25 +59,18 @@ class Group:
 
     def broker(self, name: str) -> int:
         index = self._brokers.get(name)
-        if index is None:
-            index = self._brokers[name] = len(self.state.brokers)
-            self.state.brokers.append(Broker(name))
-        return index
+        return _added(name, Broker(name), self._brokers, self.state.brokers) if index is None else index
 
     def topic(self, name: str) -> int:
         index = self._topics.get(name)
         if index is None:
-            index = self._topics[name] = len(self.state.topics)
-            self.state.topics.append(Topic(name))
+            index = _added(name, Topic(name), self._topics, self.state.topics)
             self.request_evaluation()
         return index
 
     def client(self, client_id: str) -> int:
         index = self._clients.get(client_id)
-        if index is None:
-            index = self._clients[client_id] = len(self.state.clients)
-            self.state.clients.append(Client(client_id))
-        return index
+        return _added(client_id, Client(client_id), self._clients, self.state.clients) if index is None else index
 
     def known_client(self, client_id: str) -> Client | None:
         """The client, if anything is known of it."""
@@ -99,17 +80,11 @@ class Group:
     def queue(self, topic: int, broker: int, queue_id: int) -> int:
         key = (topic, broker, queue_id)
         index = self._queues.get(key)
-        if index is None:
-            index = self._queues[key] = len(self.state.queues)
-            self.state.queues.append(Queue(topic, broker, queue_id))
-        return index
+        return _added(key, Queue(topic, broker, queue_id), self._queues, self.state.queues) if index is None else index
 
     def heartbeat(self, value: HeartbeatProfile) -> int:
         index = self._heartbeats.get(value)
-        if index is None:
-            index = self._heartbeats[value] = len(self.state.heartbeat_profiles)
-            self.state.heartbeat_profiles.append(value)
-        return index
+        return _added(value, value, self._heartbeats, self.state.heartbeat_profiles) if index is None else index
 
     def heartbeat_of(self, client: Client) -> HeartbeatProfile | None:
         """The client's heartbeats; None: no broker has shown one yet."""
@@ -117,10 +92,7 @@ class Group:
 
     def running(self, value: RunningProfile) -> int:
         index = self._running.get(value)
-        if index is None:
-            index = self._running[value] = len(self.state.running_profiles)
-            self.state.running_profiles.append(value)
-        return index
+        return _added(value, value, self._running, self.state.running_profiles) if index is None else index
 
     def running_of(self, client: Client) -> RunningProfile | None:
         """The client's settings by its newest report; None: it has not reported."""
@@ -130,10 +102,10 @@ class Group:
         queues = self.state.queues
         return [queues[index] for index in indices]
 
-    def topic_of(self, queue: QueueView) -> Topic:
+    def topic_of(self, queue: Queue) -> Topic:
         return self.state.topics[queue.topic]
 
-    def broker_of(self, queue: QueueView) -> Broker:
+    def broker_of(self, queue: Queue) -> Broker:
         return self.state.brokers[queue.broker]
 
     def message_queue(self, index: int) -> MessageQueue:
@@ -141,7 +113,6 @@ class Group:
         return MessageQueue(self.topic_of(queue).name, self.broker_of(queue).name, queue.queue_id)
 
     def has_queue(self, queue: MessageQueue) -> bool:
-        """True if anything is known of the queue."""
         topic, broker = self._topics.get(queue.topic), self._brokers.get(queue.broker_name)
         return topic is not None and broker is not None and (topic, broker, queue.queue_id) in self._queues
 
@@ -226,6 +197,12 @@ class Group:
                 report.running = self.running(running[report.running])
                 report.owned = _moved(report.owned, new_queue)
                 report.busy = _moved(report.busy, new_queue)
+
+
+def _added(key: Key, thing: Thing, indices: dict[Key, int], things: list[Thing]) -> int:
+    index = indices[key] = len(things)
+    things.append(thing)
+    return index
 
 
 def _new_indices(count: int, dropped: set[int]) -> dict[int, int]:

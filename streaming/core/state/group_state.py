@@ -31,8 +31,6 @@ FINDING_CODES: tuple[Kind, ...] = (
 
 
 class Broker(Packed):
-    """A broker, as the rounds have shown it."""
-
     name: str
     answered_ts: int = 0  # the newest round in which it gave its list of members; 0: none
     changed_ts: int = 0  # when its list last changed; 0: it has never listed a member
@@ -54,13 +52,7 @@ class HostedQueues(PackedValue, frozen=True):
 
     @property
     def is_readable(self) -> bool:
-        """True if the broker lets clients read the topic."""
         return bool(self.perm & PERM_READ)
-
-    @property
-    def is_writable(self) -> bool:
-        """True if the broker lets producers write to the topic."""
-        return bool(self.perm & PERM_WRITE)
 
     def has(self, broker: int, queue_id: int) -> bool:
         """True if this is the broker and has the queue, be it only for producers."""
@@ -90,8 +82,6 @@ class RouteCopies(Packed):
 
 
 class Topic(Packed):
-    """A topic of the group, with its route."""
-
     name: str
     hosts: list[HostedQueues] = field(default_factory=list)  # every queue that some name server's copy has
     confirmed_ts: int = 0  # when a copy of the route came last; 0: none has come
@@ -274,8 +264,6 @@ class MissingEvents(Packed):
 
 
 class RoundParts(Packed):
-    """The parts of a round that have come so far."""
-
     source: str  # the producer
     ts: int  # time of the round
     first_seq: int  # the smallest number of an event among them
@@ -283,8 +271,6 @@ class RoundParts(Packed):
 
 
 class ListClaim(PackedValue, frozen=True):
-    """One broker's list as a producer gives it."""
-
     digest: bytes  # hash of its client ids, in order
     version: int  # BrokerAnswer.data_version; 0: no marker confirms it
     since_ts: int  # BrokerAnswer.listed_since, or, where it does not say, time of its first marker with this list
@@ -302,8 +288,6 @@ class MarkerSource(Packed):
 
 
 class GroupState(Packed):
-    """All that is remembered of a consumer group."""
-
     cluster: str
     group: str
     next_seq: int = 0  # number of the next fact

@@ -1,10 +1,20 @@
-"""Questions about clients: which brokers list them, where they connect from, and which of them are one process."""
+"""Questions about members: who is listed, which clients are one process, who is to be replaced, who is due back.
 
-from collections.abc import Sequence
+A group may have no members for a while on purpose, as a job that runs for five minutes in each hour. This is configured
+(``may_be_empty``), or learned from the group's own past: it has been without members several times, each time for about
+as long, and came back. A run counts if the group consumed in it, so clients that crash as soon as they start teach
+nothing. If such a group is not back when it is due, that is reported.
+"""
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
 from operator import attrgetter
 
 from schemas.identity import host_of, with_host
-from streaming.core.state.group_state import Client, MembershipChange
+from streaming.core.finding_kinds import HOLD_NO_MEMBERS_MS
+from streaming.core.settings import Settings
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import Client, DeployChanges, MembershipChange
 
 
 def is_listed(client: Client) -> bool:
@@ -20,6 +30,10 @@ def addresses_of(client: Client, index: int | None = None) -> tuple[str, ...]:
     """Where the client connects from, as one broker sees it, or as all do."""
     known = client.addresses if index is None else client.addresses[index : index + 1]
     return tuple(sorted({with_host(address, client.client_id) for seen in known for address in seen.split()}))
+
+
+def digest_of(client_ids: Iterable[str]) -> bytes:
+    return blake2b("\n".join(client_ids).encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 def process_names(changes: Sequence[MembershipChange]) -> dict[str, str]:
@@ -44,3 +58,65 @@ def process_names(changes: Sequence[MembershipChange]) -> dict[str, str]:
         if len(here[host]) > 1:
             crowded.add(host)
     return {one: one if host in crowded else host for one, host in host_by_id.items()}
+
+
+STEPS_TO_KNOW_THE_PACE = 2
+
+
+def is_to_be_replaced(group: Group, known: DeployChanges, client: Client) -> bool:
+    """True if the member was there before the deploy, or was started since as all ran before, while others differ.
+
+    A pod that joins right before the deploy, or is started again before its turn has come, runs what all ran.
+    """
+    if client.since_ts < known.began_ts:
+        return True
+    return known.mismatched and known.ran is not None and group.running_of(client) == known.ran
+
+
+def patience_ms(group: Group, known: DeployChanges) -> int:
+    """How long nothing may change before the deploy counts as stopped: clearly longer than between two changes.
+
+    After the first step it is not known how long a deploy rests between steps: then ``deploy_wait_ms`` counts.
+    """
+    timing = group.timing
+    if known.steps < STEPS_TO_KNOW_THE_PACE:
+        return timing.deploy_wait_ms
+    return min(timing.deploy_wait_ms, 2 * known.longest_ms + timing.grace_membership_ms)
+
+
+PAUSES_KEPT = 3  # as many must be alike: an outage and the next one seldom last equally long
+ALIKE = 2  # times the shortest, at most
+LATE = 4  # a group is missed when it has been away for a quarter longer than ever before
+
+
+def away_before_ms(group: Group) -> int:
+    """For how long the group has been without members at most, where it comes back by itself; 0: not known of it."""
+    pauses = group.state.past_pauses
+    is_regular = len(pauses) == PAUSES_KEPT and max(pauses) <= ALIKE * min(pauses)
+    return max(pauses) if is_regular else 0
+
+
+def missed_since_ts(group: Group) -> int:
+    """From when on the group is missed, epoch ms, so that ``hold_no_members_ms`` begins; 0: it has not become empty.
+
+    A group that is always on, or of which nothing is known, is missed as soon as its last member has left.
+    """
+    state, rule = group.state, group.rule
+    if not state.empty_since or rule.always_on:
+        return state.empty_since
+    before_ms = away_before_ms(group)
+    may_be_ms = rule.may_be_empty_ms or before_ms + before_ms // LATE
+    return state.empty_since + max(0, may_be_ms - HOLD_NO_MEMBERS_MS)
+
+
+def expected_back_by(group: Group) -> int:
+    """Until when, epoch ms, nobody need be told that the group has no members; 0: it has not become empty."""
+    since_ts = missed_since_ts(group)
+    return since_ts and since_ts + HOLD_NO_MEMBERS_MS
+
+
+def longest_empty_ms(settings: Settings) -> int:
+    """How long after its last member left a group may still have to be told, or its alert be ended."""
+    gone_after_ms = settings.timing.gone_after_ms
+    learned_ms = gone_after_ms + gone_after_ms // LATE
+    return gone_after_ms + max([learned_ms, *(rule.may_be_empty_ms for rule in settings.groups)])

@@ -2,23 +2,21 @@
 
 from streaming.core.state.group import Group
 from streaming.core.state.queue_state import Queue
-from streaming.core.state.views import QueueView
 
 PROGRESS_MAX_GAP_MS = 180_000  # two readings further apart do not show whether the queue stood still in between
 STARTED_AFRESH = -1  # of Queue.stalled_ms: messages wait, and it is not known since when nothing has moved
 
 
-def unconsumed_ms(queue: QueueView) -> int:
+def unconsumed_ms(queue: Queue) -> int:
     """For how long messages had waited, and the group's offset had not moved, at the last reading; 0: it has moved."""
     return queue.progress_ts - queue.unconsumed_since_ts if queue.unconsumed_since_ts else 0
 
 
-def is_seen_lately(group: Group, queue: QueueView) -> bool:
-    """True if the offsets are recent."""
+def is_seen_lately(group: Group, queue: Queue) -> bool:
     return queue.progress_ts > 0 and group.state.now - queue.progress_ts <= group.timing.progress_max_gap_ms
 
 
-def is_seen_to_move(group: Group, queue: QueueView) -> bool:
+def is_seen_to_move(group: Group, queue: Queue) -> bool:
     """True if the newest offsets show that the queue moves, or that nothing waits in it.
 
     An offset beyond the end shows neither.
@@ -27,7 +25,7 @@ def is_seen_to_move(group: Group, queue: QueueView) -> bool:
     return is_known and (queue.stalled_ms == 0 or queue.pull_lag <= 0)
 
 
-def is_seen_to_be_consumed(group: Group, queue: QueueView) -> bool:
+def is_seen_to_be_consumed(group: Group, queue: Queue) -> bool:
     """True if the newest offsets show that the group consumes the queue, or that nothing waits in it.
 
     An offset beyond the end shows neither.

@@ -21,8 +21,6 @@ class SeedAlert(Struct, frozen=True):
 
 
 class SeedQueue(Struct, frozen=True):
-    """The newest fact of a queue, with its topic."""
-
     topic: str
     queue: QueueFact
 
@@ -87,7 +85,8 @@ def _restore_alert(group: Group, opened: SeedAlert) -> None:
         Alert(
             opened.topic,
             fact.kind,
-            _phase(fact),
+            # an alert that was held back or looked right must come to that phase again
+            "stale" if fact.stale else fact.state,
             fact.severity,
             fact.active_ts,
             fired_ts=fact.fired_ts or 0,
@@ -98,8 +97,3 @@ def _restore_alert(group: Group, opened: SeedAlert) -> None:
             since_ts=fact.since_ts or fact.active_ts,
         )
     )
-
-
-def _phase(alert: AlertFact) -> str:
-    """Pending, firing or stale: an alert that was held back or looked right must come to that phase again."""
-    return "stale" if alert.stale else alert.state

@@ -11,7 +11,8 @@ from msgspec.structs import asdict
 
 from schemas.facts import Kind
 from schemas.identity import MessageQueue
-from streaming.core.allocation import Strategy, strategy_of_class
+from streaming.core.allocation.strategies import strategy_of_class
+from streaming.core.allocation.strategy import Strategy
 from streaming.simulation.client_config import ClientConfig
 from streaming.simulation.fleet import Fleet
 from streaming.simulation.planning.change import (

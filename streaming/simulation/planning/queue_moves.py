@@ -7,17 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from schemas.identity import MessageQueue
-from streaming.core.allocation import (
-    AllocationError,
-    Averagely,
-    AveragelyByCircle,
-    ByConfig,
-    ByMachineRoom,
-    ConsistentHash,
-    MachineRoomNearby,
-    Strategy,
-    allocate_all,
-)
+from streaming.core.allocation.averagely import Averagely, AveragelyByCircle
+from streaming.core.allocation.by_config import ByConfig
+from streaming.core.allocation.by_machine_room import ByMachineRoom
+from streaming.core.allocation.consistent_hash import ConsistentHash
+from streaming.core.allocation.machine_room_nearby import MachineRoomNearby
+from streaming.core.allocation.strategy import AllocationError, Strategy
+from streaming.core.allocation.together import allocate_all
 from streaming.simulation.planning.change import room_of
 from streaming.simulation.planning.current_group import CurrentGroup
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from schemas.facts import GroupFact, Severity
-from streaming.core.alerts.waiting import REPEAT_WAITING_MS
 from streaming.core.finding_kinds import Meaning, Scope, row_of
 from streaming.core.group_status import REPEAT_STATUS_MS
+from streaming.core.waiting import REPEAT_WAITING_MS
 from streaming.explain.snapshot import is_unseen
 from streaming.explain.snapshot_from_facts import waiting_of_group
 from streaming.newest_facts import ClusterHealth, GroupName, KnownGroup

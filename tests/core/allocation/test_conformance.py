@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from streaming.cli.conformance import SHOWN_MISMATCHES, run_conformance
-from streaming.core.allocation import Allocation
+from streaming.core.allocation.together import Allocation
 
 VECTORS = Path(__file__).parent / "vectors.jsonl.gz"
 Line = dict[str, Any]

@@ -5,8 +5,9 @@ from array import array
 import pytest
 
 from schemas.identity import MessageQueue
-from streaming.core.allocation import AllocationError, ConsistentHash, allocate_all
-from streaming.core.allocation.consistent_hash import Ring, place_of, places_of, ring_of
+from streaming.core.allocation.consistent_hash import ConsistentHash, Ring, place_of, places_of, ring_of
+from streaming.core.allocation.strategy import AllocationError
+from streaming.core.allocation.together import allocate_all
 
 QUEUES = tuple(MessageQueue("T", "broker-a", number) for number in range(8))
 MEMBERS = ("10.0.0.1@1", "10.0.0.2@1", "10.0.0.3@1")

@@ -5,19 +5,13 @@ from itertools import product
 import pytest
 
 from schemas.identity import MessageQueue
-from streaming.core.allocation import (
-    AllocationError,
-    Averagely,
-    AveragelyByCircle,
-    ByConfig,
-    ByMachineRoom,
-    ConsistentHash,
-    MachineRoomNearby,
-    Strategy,
-    allocate_all,
-)
-from streaming.core.allocation.by_machine_room import room_of
-from streaming.core.allocation.java import ILLEGAL_ARGUMENT, NULL_POINTER
+from streaming.core.allocation.averagely import Averagely, AveragelyByCircle
+from streaming.core.allocation.by_config import ByConfig
+from streaming.core.allocation.by_machine_room import ByMachineRoom, room_of
+from streaming.core.allocation.consistent_hash import ConsistentHash
+from streaming.core.allocation.machine_room_nearby import MachineRoomNearby
+from streaming.core.allocation.strategy import ILLEGAL_ARGUMENT, NULL_POINTER, AllocationError, Strategy
+from streaming.core.allocation.together import allocate_all
 
 CHECKED: list[Strategy] = [
     Averagely(),

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.identity import MessageQueue, java_order, queue_order
-from streaming.core.allocation import sort_client_ids, sort_queues
+from streaming.core.allocation.together import sort_client_ids, sort_queues
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=3) | st.text(st.sampled_from("aZ9-@"), max_size=3)
 

@@ -8,21 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.identity import MessageQueue
-from streaming.core.allocation import (
-    Allocation,
-    AllocationError,
-    Averagely,
-    AveragelyByCircle,
-    ByConfig,
-    ByMachineRoom,
-    ConsistentHash,
-    MachineRoomNearby,
-    Strategy,
-    allocate_all,
-    sort_client_ids,
-    sort_queues,
-)
-from streaming.core.allocation.by_machine_room import room_of
+from streaming.core.allocation.averagely import Averagely, AveragelyByCircle
+from streaming.core.allocation.by_config import ByConfig
+from streaming.core.allocation.by_machine_room import ByMachineRoom, room_of
+from streaming.core.allocation.consistent_hash import ConsistentHash
+from streaming.core.allocation.machine_room_nearby import MachineRoomNearby
+from streaming.core.allocation.strategy import AllocationError, Strategy
+from streaming.core.allocation.together import Allocation, allocate_all, sort_client_ids, sort_queues
 
 for_any = settings(deadline=None, max_examples=60)
 

@@ -3,21 +3,13 @@
 import pytest
 
 from schemas.identity import MessageQueue
-from streaming.core.allocation import (
-    AllocationError,
-    Averagely,
-    AveragelyByCircle,
-    ByConfig,
-    ByMachineRoom,
-    ConsistentHash,
-    MachineRoomNearby,
-    Strategy,
-    class_name,
-    class_of_strategy,
-    strategy_named,
-    strategy_of_class,
-)
-from streaming.core.allocation.java import NULL_POINTER
+from streaming.core.allocation.averagely import Averagely, AveragelyByCircle
+from streaming.core.allocation.by_config import ByConfig
+from streaming.core.allocation.by_machine_room import ByMachineRoom
+from streaming.core.allocation.consistent_hash import ConsistentHash
+from streaming.core.allocation.machine_room_nearby import MachineRoomNearby
+from streaming.core.allocation.strategies import class_name, class_of_strategy, strategy_named, strategy_of_class
+from streaming.core.allocation.strategy import NULL_POINTER, AllocationError, Strategy
 
 PACKAGE = "org.apache.rocketmq.client.consumer.rebalance."
 LISTED = [{"topic": "T", "brokerName": "b", "queueId": 3}]

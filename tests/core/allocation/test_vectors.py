@@ -7,15 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.core.allocation import (
-    Allocation,
-    AllocationError,
-    Strategy,
-    allocate_all,
-    sort_client_ids,
-    sort_queues,
-)
-from streaming.core.allocation.java import NULL_POINTER
+from streaming.core.allocation.strategy import NULL_POINTER, AllocationError, Strategy
+from streaming.core.allocation.together import Allocation, allocate_all, sort_client_ids, sort_queues
 from streaming.core.allocation.vectors import CONSTRUCTOR, Answer, Case, read_case
 
 VECTORS = Path(__file__).parent / "vectors.jsonl.gz"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from schemas.facts import Kind
-from streaming.core.allocation import AveragelyByCircle
-from streaming.core.state.pauses import LATE, PAUSES_KEPT
+from streaming.core.allocation.averagely import AveragelyByCircle
+from streaming.core.state.members import LATE, PAUSES_KEPT
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.evaluation.perturbations.context import PerturbationContext
 from streaming.simulation.evaluation.results import KnownFinding

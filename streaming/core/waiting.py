@@ -1,15 +1,20 @@
-"""How many messages wait in an alert's queues, read when, and whether an open alert must say so anew."""
+"""How many messages wait for a group and in an alert's queues, read when, and whether a fact must say so anew."""
 
 from collections.abc import Iterable
+from heapq import nlargest
 from typing import NamedTuple
 
-from schemas.facts import Kind
+from schemas.facts import Kind, QueueWaiting
 from schemas.observed import counted
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert
 from streaming.core.state.queue_state import Queue
 
+COUNT_GROUP_WAITING_MS = 60_000  # how much waits for a group at rest is counted so often
+TELL_GROUP_WAITING_MS = 300_000  # how much waits for a group is said at most so often, if that has changed
+LEAST_CHANGE = 100  # messages: below that a group that consumes goes up and down all the time
+MOST_QUEUES = 20
 TELL_WAITING_MS = 60_000  # an open alert says how much waits at most so often, if that has changed
 REPEAT_WAITING_MS = 600_000  # and at least so often while its queues' offsets are read
 NOT_KNOWN = -1
@@ -78,3 +83,49 @@ def _may_have_news(group: Group, alert: Alert, messages: int) -> bool:
 
 def _queues(group: Group, alert: Alert) -> Iterable[Queue]:
     return group.subscribed_queues() if alert.kind == Kind.NO_MEMBERS else group.queues_at(alert.queues)
+
+
+def waiting_of_group(evidence: GroupEvidence) -> tuple[int | None, int | None, tuple[QueueWaiting, ...]]:
+    """The number, when the oldest of its offsets were read, and the queues with the most; None: not known."""
+    known = [] if evidence.broadcasts else _known(evidence.group)
+    if not known:
+        return None, None, ()
+    fullest = nlargest(MOST_QUEUES, (queue for queue in known if queue.consumer_lag > 0), _lag)
+    return _sum(known), min(queue.progress_ts for queue in known), tuple(_said(evidence.group, fullest))
+
+
+def note_group_told(group: Group) -> None:
+    """A fact of the group says now what waits."""
+    group.state.told_waiting = _sum(_known(group))
+
+
+def has_group_news(group: Group, before: int) -> bool:
+    """True if the number has changed so much since the newest fact, and that is long ago, that another is due.
+
+    ``before``: the marker before this one. The queues are counted at the first marker of each minute only
+    (``COUNT_GROUP_WAITING_MS``), since offsets are seldom read more often.
+    """
+    state, count_ms = group.state, COUNT_GROUP_WAITING_MS
+    if state.now - state.status_ts < TELL_GROUP_WAITING_MS or state.now // count_ms == before // count_ms:
+        return False
+    change = abs(_sum(_known(group)) - state.told_waiting)
+    return change > max(CHANGED_SHARE * state.told_waiting, LEAST_CHANGE)
+
+
+def _known(group: Group) -> list[Queue]:
+    return [queue for queue in group.subscribed_queues() if queue.progress_ts]
+
+
+def _sum(queues: list[Queue]) -> int:
+    return counted(sum(map(_lag, queues)))
+
+
+def _lag(queue: Queue) -> int:
+    return max(0, queue.consumer_lag)
+
+
+def _said(group: Group, queues: list[Queue]) -> list[QueueWaiting]:
+    return [
+        QueueWaiting(group.topic_of(one).name, group.broker_of(one).name, one.queue_id, counted(_lag(one)))
+        for one in queues
+    ]
