@@ -105,11 +105,8 @@ def _forget_absent_clients(group: Group) -> None:
     for index in sorted(absent):
         if state.clients[index].emitted != NOT_EMITTED:
             group.emit(absent_member(state.clients[index]))
-    state.membership_changes, state.flapping_clients, state.ended_alerts = (
-        [change for change in state.membership_changes if change.joined],
-        [],
-        [],
-    )
+    state.membership_changes = [change for change in state.membership_changes if change.joined]
+    state.flapping_clients, state.ended_alerts = [], []
     state.empty_since, state.deploy, state.past_pauses = 0, None, []
     group.drop_clients_and_queues(absent, set())
 

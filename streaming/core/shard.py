@@ -233,12 +233,8 @@ class _Fold:
         for key in [key for key, kept in self.kept.items() if 0 < kept.clock < limit]:
             kept = self.kept[key]
             if kept.clock < silent_before(self.clocks.get(key.partition("/")[0], 0), timing):
-                self.kept[key] = _Kept(0, _compacted(kept.packed))
-
-
-def _compacted(packed: bytes) -> bytes:
-    state = unpack(packed)
-    return pack(compacted(state)) if can_be_compacted(state) else packed
+                state = unpack(kept.packed)
+                self.kept[key] = _Kept(0, pack(compacted(state)) if can_be_compacted(state) else kept.packed)
 
 
 def _part_of(record: Record, why: Rejected) -> Record:

@@ -204,10 +204,8 @@ def _take_subscriptions(group: Group, subscribed: Container[str]) -> None:
 
 def _hold(group: Group, event: AnyEvent, origin: Origin) -> list[Refused]:
     """Holds an event that is ahead of the clock until the next marker. A marker is always held: the others need it."""
-    held, waiting = (
-        HeldEvent(encode_event(event), origin.topic, origin.partition, origin.offset),
-        group.state.held_events,
-    )
+    held = HeldEvent(encode_event(event), origin.topic, origin.partition, origin.offset)
+    waiting = group.state.held_events
     if len(waiting) >= HELD_AT_MOST + (MARKERS_HELD_BESIDES if isinstance(event, Round) else 0):
         return [_refuse(held, f"and {HELD_AT_MOST} events already wait for the clock")]
     if sum([len(one.event) for one in waiting]) + len(held.event) > HELD_BYTES_AT_MOST:
@@ -225,10 +223,8 @@ def _refuse_contradicting(event: Round, origin: Origin, found: Contradiction) ->
     what = f"its time is {found.ahead_ms} ms from the group's clock"
     if found.broker_name:
         what = f"it lists other clients of broker {found.broker_name}, both for {found.both_ms} ms"
-    why = Rejected(
-        "contradicts", f"{what}: it contradicts {found.followed!r}, which the group follows"[:DETAIL_AT_MOST]
-    )
-    return Refused(encode_event(event), origin, why, found)
+    detail = f"{what}: it contradicts {found.followed!r}, which the group follows"[:DETAIL_AT_MOST]
+    return Refused(encode_event(event), origin, Rejected("contradicts", detail), found)
 
 
 def _release(group: Group, now: int) -> list[Refused]:

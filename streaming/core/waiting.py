@@ -91,7 +91,10 @@ def waiting_of_group(evidence: GroupEvidence) -> tuple[int | None, int | None, t
     if not known:
         return None, None, ()
     fullest = nlargest(MOST_QUEUES, (queue for queue in known if queue.consumer_lag > 0), _lag)
-    return _sum(known), min(queue.progress_ts for queue in known), tuple(_said(evidence.group, fullest))
+    group = evidence.group
+    named = ((group.topic_of(one).name, group.broker_of(one).name, one) for one in fullest)
+    shown = tuple(QueueWaiting(topic, broker, one.queue_id, counted(_lag(one))) for topic, broker, one in named)
+    return _sum(known), min(queue.progress_ts for queue in known), shown
 
 
 def note_group_told(group: Group) -> None:
@@ -122,10 +125,3 @@ def _sum(queues: list[Queue]) -> int:
 
 def _lag(queue: Queue) -> int:
     return max(0, queue.consumer_lag)
-
-
-def _said(group: Group, queues: list[Queue]) -> list[QueueWaiting]:
-    return [
-        QueueWaiting(group.topic_of(one).name, group.broker_of(one).name, one.queue_id, counted(_lag(one)))
-        for one in queues
-    ]

@@ -24,15 +24,8 @@ class Phase(Word):
 
 
 PENDING_PHASES = frozenset({Phase.PENDING, Phase.HELD_BACK})
-STATES: dict[Phase, AlertState] = {
-    Phase.PENDING: AlertState.PENDING,
-    Phase.HELD_BACK: AlertState.PENDING,
-    Phase.FIRING: AlertState.FIRING,
-    Phase.STALE: AlertState.FIRING,
-    Phase.CLEARING: AlertState.FIRING,
-    Phase.KEPT_OPEN: AlertState.FIRING,
-    Phase.RESOLVED: AlertState.RESOLVED,
-}
+STATES: dict[Phase, AlertState] = dict.fromkeys(Phase, AlertState.FIRING)
+STATES |= dict.fromkeys(PENDING_PHASES, AlertState.PENDING) | {Phase.RESOLVED: AlertState.RESOLVED}
 
 
 class AlertReason(Word):

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from schemas.facts import Cause, Kind
 from schemas.observed import BrokerList, MemberListsDiffer, MessageModelsDiffer, NotSubscribed, SubscriptionsInTurn
 from streaming.core.causes.explanation import Explanation, Found, explanation
+from streaming.core.evidence.broadcasting import broadcasting_members
+from streaming.core.evidence.grace import has_broker_back
 from streaming.core.evidence.topic_evidence import TopicEvidence
 
 
@@ -15,7 +17,7 @@ def view_divergence(topic: TopicEvidence, found: Found) -> Explanation | None:
     the same members, one of them twice, are of a dead connection.
     """
     is_young = topic.now - topic.grace.listed_ts < topic.timing.grace_membership_ms
-    if not topic.listed.views_differ or topic.has_broker_back or is_young:
+    if not topic.listed.views_differ or has_broker_back(topic.host_brokers(), topic.now, topic.timing) or is_young:
         return None
     listed = {broker: topic.listed.listed_by(broker) for broker in topic.hosts}
     lists = tuple(BrokerList(topic.broker_name(broker), topic.clients(those)) for broker, those in listed.items())
@@ -33,7 +35,7 @@ def message_model_mismatch(topic: TopicEvidence, found: Found) -> Explanation | 
     The others share out the queues among all members, that one included (RebalanceImpl.rebalanceByTopic). So each queue
     of another member has two owners, and the group's offset stands still in its own share.
     """
-    broadcasting = topic.of_group.broadcasting & topic.members.keys()
+    broadcasting = broadcasting_members(topic.of_group.balancing) & topic.members.keys()
     if not broadcasting or topic.broadcasts:
         return None
     owners = {queue: set(topic.owners(queue)) for queue in topic.queues}

@@ -2,7 +2,7 @@
 
 In a broadcasting group no owner is expected of a queue, so it has neither two owners nor a wrong one. Clients keep
 their offsets to themselves (``LocalFileOffsetStore``), so no queue is seen to stand still. What is wrong with a queue
-then is in ``findings.broadcasting``. A member that broadcasts in a CLUSTERING group is in ``causes.message_models``.
+then is in ``findings.broadcasting``. A member that broadcasts in a CLUSTERING group is in ``causes.members_differ``.
 """
 
 from collections.abc import Collection, Iterable
@@ -39,5 +39,4 @@ def broadcasting_members(balancing: Iterable[MemberEvidence]) -> frozenset[int]:
 
 
 def is_owned_by_all(listed: ListedMembers, owners: Collection[int]) -> bool:
-    """True if every member that says what it owns owns the queue."""
     return listed.reporting.keys() <= set(owners)

@@ -5,7 +5,7 @@ from functools import cached_property
 from schemas.facts import Kind
 from schemas.identity import host_of, is_retry_topic
 from schemas.reasons import ReasonKind
-from streaming.core.evidence.broadcasting import BROADCASTING, CLUSTERING, broadcasting_members, message_model
+from streaming.core.evidence.broadcasting import BROADCASTING, CLUSTERING, message_model
 from streaming.core.evidence.exclusions import PUSHES
 from streaming.core.evidence.listed_members import ListedMembers
 from streaming.core.evidence.member_evidence import MemberEvidence
@@ -163,10 +163,6 @@ class GroupEvidence:
     def broadcasts(self) -> bool:
         """True if every member consumes every queue, and keeps its offsets to itself."""
         return self.message_model == BROADCASTING
-
-    @cached_property
-    def broadcasting(self) -> frozenset[int]:
-        return broadcasting_members(self.balancing)
 
     @cached_property
     def consumes(self) -> str | None:

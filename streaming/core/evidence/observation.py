@@ -44,7 +44,10 @@ def observe(group: Group, evidence: GroupEvidence, abandoned: Set[int] = frozens
 
 def _observe_topic(group: Group, topic: TopicEvidence, held: set[int]) -> TopicObservation:
     queues = group.state.queues
-    _note_members(topic)
+    if topic.members:
+        topic.topic.has_members_since_ts = topic.topic.has_members_since_ts or topic.now
+    elif not topic.uncovered:
+        topic.topic.has_members_since_ts = 0
     _note_intent(topic, queues)
     if topic.finding_of_all is not None:
         return TopicObservation(topic, frozenset(held), _overdue(topic, queues))
@@ -54,14 +57,6 @@ def _observe_topic(group: Group, topic: TopicEvidence, held: set[int]) -> TopicO
         queues[index].mismatch_since_ts = queues[index].mismatch_since_ts or topic.now
     outside = tuple(QueueEvidence(topic, index) for index in stray)
     return TopicObservation(topic, frozenset(held), routed, outside)
-
-
-def _note_members(topic: TopicEvidence) -> None:
-    if not topic.members:
-        if not topic.uncovered:
-            topic.topic.has_members_since_ts = 0
-    elif not topic.topic.has_members_since_ts:
-        topic.topic.has_members_since_ts = topic.now
 
 
 def _overdue(topic: TopicEvidence, queues: list[Queue]) -> tuple[QueueEvidence, ...]:

@@ -83,7 +83,6 @@ class QueueRecord(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_as_expected(self) -> bool:
-        """True if the newest reports show the expected owner alone."""
         return len(self.owners) == 1 and self.owners == self.expected
 
     @property
@@ -102,7 +101,6 @@ def is_plainly_right(q: QueueEvidence | QueueRecord) -> bool:
 
 
 def record_of(q: QueueEvidence) -> QueueRecord:
-    """The record of a queue in the route."""
     topic = q.topic
     repeated = q.repeated
     answered = topic.listed.answered(repeated) if len(repeated) > 1 else NO_REPORTS
@@ -111,7 +109,6 @@ def record_of(q: QueueEvidence) -> QueueRecord:
 
 
 def record_outside_route(q: QueueEvidence) -> QueueRecord:
-    """The record of a queue that the route does not have."""
     topic = q.topic
     route = {
         "is_route_confirmed": topic.route_known and topic.confirmed_ts > q.queue.mismatch_since_ts,

@@ -9,7 +9,7 @@ from schemas.identity import is_retry_topic
 from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
 from streaming.core.evidence.expected_owners import NotKnown
-from streaming.core.evidence.grace import grace_of, has_broker_back, last_change
+from streaming.core.evidence.grace import grace_of, last_change
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.topic_shares import TopicShares
 from streaming.core.state.group_state import Alert, Broker, Topic
@@ -49,7 +49,7 @@ class TopicEvidence(TopicShares):
         self.listed = of_group.listed_by(tuple(self.hosts))
         self.members = self.listed.members
         self.non_reporting = self.listed.non_reporting
-        self.grace = grace_of(topic, self._host_brokers(), group.timing, of_group.orderly)
+        self.grace = grace_of(topic, self.host_brokers(), group.timing, of_group.orderly)
         self.recent_ts = self.now - group.timing.report_max_age_ms
         self.counts_from_ts = max(self.grace.ready_ts, self.recent_ts)
         self.reports_as_of = self.listed.reports_as_of
@@ -142,7 +142,7 @@ class TopicEvidence(TopicShares):
         hosts = () if self.topic.hosts else self.topic.previous_hosts
         return any(state.brokers[hosted.broker].answered_ts < oldest for hosted in hosts)
 
-    def _host_brokers(self) -> list[Broker]:
+    def host_brokers(self) -> list[Broker]:
         return [self.group.state.brokers[index] for index in self.hosts]
 
     def is_doubtful(self, queue: Queue) -> bool:
@@ -171,10 +171,6 @@ class TopicEvidence(TopicShares):
             return {key: sorted(owners) for key, owners in self.share_out(route).items()} == owned
         except NotKnown:
             return False
-
-    @property
-    def has_broker_back(self) -> bool:
-        return has_broker_back(self._host_brokers(), self.now, self.timing)
 
     @cached_property
     def no_report_since_change(self) -> Reason:
@@ -213,7 +209,7 @@ class TopicEvidence(TopicShares):
 
     @cached_property
     def why_settling(self) -> Reason:
-        return last_change(self.topic, self._host_brokers(), self.grace)
+        return last_change(self.topic, self.host_brokers(), self.grace)
 
     def is_left_to_a_second_entry(self, queue: int) -> bool:
         """True if members leave the queue to the second entry of an id that is listed twice: no client takes it.
@@ -241,7 +237,6 @@ class TopicEvidence(TopicShares):
 
     @cached_property
     def exclusion(self) -> ReasonKind | None:
-        """Why evenkeel does not judge this topic."""
         if self.of_group.exclusion is not None:
             return self.of_group.exclusion
         if self.topic.is_static:

@@ -19,8 +19,6 @@ Verdicts = dict[int, Verdict]  # index of the queue -> what was found
 
 
 class TopicFindings:
-    """The findings of one topic's queues, and their causes."""
-
     def __init__(self, evidence: TopicEvidence, verdicts: Verdicts) -> None:
         self.evidence = evidence
         self.verdicts = verdicts

@@ -38,7 +38,17 @@ def take_report(group: Group, event: AssignmentReport) -> None:
         note_quick_restart(group, client)
         _note_change_of_lists(group, client)
     owned, busy = _queue_indices(group, event.owned, event.answered_ts)
-    running = group.running(_running(event))
+    running = group.running(
+        _interned_running(
+            event.strategy,
+            event.orderly,
+            event.message_model,
+            event.client_rebalance,
+            bool(event.pop),
+            event.subscriptions,
+            event.consume_type,
+        )
+    )
     report = Report(start_ts, event.answered_ts, running, owned, busy, event.data_version)
     if known is None or known.running != report.running:
         client.note_change()
@@ -144,18 +154,6 @@ def _queue_indices(group: Group, owned: tuple[OwnedQueues, ...], ts: int) -> tup
                 busy.append(index)
     indices.sort()
     return indices, busy
-
-
-def _running(event: AssignmentReport) -> RunningProfile:
-    return _interned_running(
-        event.strategy,
-        event.orderly,
-        event.message_model,
-        event.client_rebalance,
-        bool(event.pop),
-        event.subscriptions,
-        event.consume_type,
-    )
 
 
 @lru_cache(maxsize=16_384)

@@ -22,8 +22,6 @@ Moved = Callable[[int], int]  # what a time before is by the clock that was set 
 
 
 class ClockVerdict(Enum):
-    """The ways to treat a marker."""
-
     ACCEPT = auto()
     LATE = auto()
     FAR_BEHIND = auto()  # late, and one of those that show in a row that the clock was ahead

@@ -17,7 +17,6 @@ KEEP_STEP_MS = 3_600_000  # how long a queue's offset took to move on: the next 
 
 
 def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
-    """Offsets of some queues of one topic on one broker."""
     topic, index = group.topic(event.topic), group.broker(event.broker_name)
     broker = group.state.brokers[index]
     is_unlisted = not any(known.listed for known in group.state.brokers)

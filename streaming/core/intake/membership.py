@@ -220,18 +220,14 @@ def _note_flapping_clients(group: Group, left: set[str]) -> None:
     members = Counter(host_of(client.client_id) for client in state.clients if is_listed(client))
     name_of = process_names(state.membership_changes)
     known = {one.who: one for one in state.flapping_clients}
-    for name in sorted({_name(client_id, name_of, members) for client_id in left}):
+    alone = {client_id for client_id in left if members[host_of(client_id)] <= 1}
+    for name in sorted({name_of.get(one, one) if one in alone else one for one in left}):
         one = known.get(name)
         if one is None:
             state.flapping_clients.append(FlappingClient(name, state.now, state.now))
         else:
             one.last_ts = state.now
             one.times += 1
-
-
-def _name(client_id: str, name_of: Mapping[str, str], members: Counter[str]) -> str:
-    is_alone = members[host_of(client_id)] <= 1
-    return name_of.get(client_id, client_id) if is_alone else client_id
 
 
 def _forget_stable_clients(group: Group) -> None:
