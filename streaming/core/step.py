@@ -4,7 +4,7 @@ Three laws hold. However a group's events are cut into batches, the facts are th
 alone and nothing is sorted. Evaluation happens at round markers only. The clock is the group's own.
 """
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container
 from typing import Any
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ from schemas.events import (
     decode_event,
     encode_event,
 )
-from schemas.facts import Contradiction, Fact
+from schemas.facts import Contradiction
 from schemas.identity import is_retry_topic
 from schemas.records import DETAIL_AT_MOST, Rejected
 from streaming.core.evaluation import evaluate
@@ -37,7 +37,6 @@ from streaming.core.intake.round_parts import whole_rounds
 from streaming.core.intake.size_limits import too_much
 from streaming.core.intake.topic_routes import take_route
 from streaming.core.retention import start_afresh_after_silence, take_forget
-from streaming.core.settings import Settings
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState, HeldEvent
 
@@ -67,14 +66,6 @@ class Refused(Struct, frozen=True):
 
 
 NOWHERE = Origin()
-
-
-def step(state: GroupState, events: Iterable[AnyEvent], settings: Settings) -> list[Fact]:
-    """Fold events into ``state``, which changes in place; the facts in their order."""
-    group = Group(state, settings)
-    for event in events:
-        take(group, event)
-    return group.facts
 
 
 def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refused]:

@@ -21,7 +21,7 @@ from streaming.core.settings import Settings
 from streaming.core.shard import fold
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
-from streaming.core.step import step, take
+from streaming.core.step import take
 from streaming.demo import RECORDINGS
 from streaming.replay.recording import Recording
 from tests.core.fleet import Fleet, record_of
@@ -228,7 +228,11 @@ def test_any_cut_of_what_arrives_of_a_recording_gives_the_same_facts(path: Path)
 def test_a_step_is_the_same_as_a_fold(happenings: list[tuple[str, object]]) -> None:
     events = timeline(happenings)
     state = new_state("c", "g")
-    facts = [fact for event in events for fact in step(state, [event], HASTY)]
+    facts = []
+    for event in events:
+        group = Group(state, HASTY)
+        take(group, event)
+        facts += group.facts
     assert facts == folded(events, [], HASTY)[0].get("g", [])
     assert [fact.seq for fact in facts] == list(range(len(facts)))
 
