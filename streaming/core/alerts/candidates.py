@@ -60,7 +60,9 @@ def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[i
     of_group, why = findings.evidence.of_group, findings.why.get(kind)
     cause = None if why is None else why.cause
     verdicts = [findings.verdicts[index] for index in queues]
-    may_wait = kind is not Kind.SLOW_CONSUMER and not _is_left_to_non_reporting(findings, queues)
+    # a stall of queues that are left to these has waited for longer already than a deploy leaves a queue to nobody
+    is_left_to_non_reporting = all(findings.evidence.is_left_to_non_reporting(index) for index in queues)
+    may_wait = kind is not Kind.SLOW_CONSUMER and not is_left_to_non_reporting
     is_critical = any(v.severity is Severity.CRITICAL for v in verdicts)
     return AlertCandidate(
         severity=Severity.CRITICAL if is_critical else verdicts[0].severity,
@@ -83,11 +85,6 @@ def _of_finding(findings: TopicFindings, kind: Kind, queues: list[int]) -> Part 
     if kind is Kind.STALLED:
         return stall_of(findings.evidence, queues)
     return next((v.observed for index in queues if (v := findings.verdicts[index]).observed is not None), None)
-
-
-def _is_left_to_non_reporting(findings: TopicFindings, queues: list[int]) -> bool:
-    """A stall of these has waited for longer already than a deploy leaves a queue to nobody."""
-    return all(findings.evidence.is_left_to_non_reporting(index) for index in queues)
 
 
 def _has_held_long_enough(group: Group, index: int, findings: TopicFindings, since: QueueSince) -> bool:

@@ -22,8 +22,11 @@ def is_rolling_deploy(evidence: GroupEvidence) -> bool:
     if known is None or not (known.joined and (known.left or known.restarted)):
         return False
     patience = patience_ms(group, known)
-    is_all_new = not any(is_to_be_replaced(group, known, member.client) for member in evidence.members.values())
-    if is_all_new or _run_alike(evidence, known.last_ts):
+    members = evidence.members.values()
+    are_all_new = not any(is_to_be_replaced(group, known, member.client) for member in members)
+    have_reported = all(member.as_of > known.last_ts for member in members)
+    run_alike = have_reported and len({member.running for member in members}) == 1
+    if are_all_new or run_alike:  # the old ones have left, or all run as the new ones do
         # until the last rebalance of a deploy is seen: its grace, and as long again for the reports
         extra_ms = group.timing.grace_orderly_extra_ms if evidence.orderly else 0
         patience = min(patience, 2 * group.timing.grace_membership_ms + extra_ms)
@@ -33,13 +36,6 @@ def is_rolling_deploy(evidence: GroupEvidence) -> bool:
 def longest_wait_until(group: Group, differ_since_ts: int) -> int:
     """Until when a deploy is waited for at most, once members were found to differ."""
     return differ_since_ts + group.timing.deploy_wait_ms
-
-
-def _run_alike(evidence: GroupEvidence, since_ts: int) -> bool:
-    """True if all members have reported since, and do not differ: others have left, or all run as they do."""
-    members = evidence.members.values()
-    have_reported = all(member.as_of > since_ts for member in members)
-    return have_reported and len({member.running for member in members}) == 1
 
 
 def note_mismatch(group: Group, causes: Set[str]) -> None:

@@ -26,7 +26,6 @@ from streaming.core.findings.unreported_members import member_lists_differ, shar
 from streaming.core.findings.verdict import GroupFinding
 from streaming.core.state.group_state import KeptFinding, MembershipChange
 from streaming.core.state.members import away_before_ms, missed_since_ts, process_names
-from streaming.core.state.queue_state import Queue
 
 STORM_WINDOW_MS = 300_000  # the time in which STORM_CHANGES are counted
 STORM_CHANGES = 6  # as many joins and leaves are still no storm
@@ -89,7 +88,9 @@ def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     is_missed = evidence.has_left_lately and evidence.now >= missed_since_ts(evidence.group)
     if evidence.group.rule.always_on or (waiting and is_missed):
         left = {change.client_id for change in state.membership_changes if not change.joined}
-        at_least = bool(known) and any(_lacks_offsets(evidence, queue) for queue in queues)
+        # a retry topic may have no offsets, if no message was ever retried
+        without_offsets = (evidence.group.topic_of(queue).name for queue in queues if not queue.progress_ts)
+        at_least = bool(known) and not all(map(is_retry_topic, without_offsets))
         allowed_ms = evidence.group.rule.may_be_empty_ms or None
         observed = NoMemberListed(
             waiting=counted(waiting) if known else None,
@@ -103,11 +104,6 @@ def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
 def _is_consumed(evidence: GroupEvidence) -> bool:
     consumed_ts = evidence.group.state.consumed_unlisted_ts
     return consumed_ts > 0 and evidence.now - consumed_ts <= evidence.group.timing.progress_max_gap_ms
-
-
-def _lacks_offsets(evidence: GroupEvidence, queue: Queue) -> bool:
-    """True if a queue's offsets are not known. A retry topic may have none, if no message was ever retried."""
-    return not queue.progress_ts and not is_retry_topic(evidence.group.topic_of(queue).name)
 
 
 def _indices(evidence: GroupEvidence, names: set[str]) -> tuple[int, ...]:

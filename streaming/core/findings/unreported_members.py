@@ -31,8 +31,8 @@ def shared_client_id(evidence: GroupEvidence) -> Iterator[GroupFinding]:
 
 def _is_proven_twice(evidence: GroupEvidence, member: MemberEvidence) -> bool:
     """Some broker that is covered lists the id twice, and it is no connection that has died."""
-    covered = (i for i, entries in enumerate(member.client.entries) if entries > 1 and i not in evidence.uncovered)
-    return member.second_instance_proven and next(covered, None) is not None
+    twice_at = {index for index, entries in enumerate(member.client.entries) if entries > 1}
+    return member.second_instance_proven and bool(twice_at - evidence.uncovered)
 
 
 def member_lists_differ(evidence: GroupEvidence) -> Iterator[GroupFinding]:
