@@ -146,6 +146,7 @@ def test_kafka_is_asked_with_the_options_of_the_source(spark, kafka, topic):
     brokers = Brokers(spark, KafkaSource(topic, kafka.bootstrap_servers, *AT_THE_START))
     assert brokers.partitions() == [0, 1]
     assert brokers.earliest([(topic, 0), (topic, 7)]) == {(topic, 0): 0}
+    assert brokers.ends(10) == {(topic, 0): 0, (topic, 1): 0}
     refused = KafkaSource(
         topic, kafka.bootstrap_servers, *AT_THE_START, options={"kafka.security.protocol": "NO_SUCH_PROTOCOL"}
     )
