@@ -23,7 +23,7 @@ NOWHERE = "127.0.0.1:1"
 def test_page_tells_of_every_status_and_of_no_other() -> None:
     page = (ROOT / "docs" / "exit-status.md").read_text("utf-8")
     told = [number for row in re.findall(r"^\| ([\d, ]+) \|", page, re.MULTILINE) for number in row.split(", ")]
-    known = [value for name, value in vars(exit_status).items() if name.isupper()]
+    known = {value for name, value in vars(exit_status).items() if name.isupper() and type(value) is int}
     assert sorted(map(int, told)) == sorted(known)
 
 
