@@ -39,7 +39,7 @@ def _count(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments, writes=())
-    from streaming.simulation.evaluation.report_text import lines
+    from streaming.simulation.evaluation.report import as_text
     from streaming.simulation.evaluation.runner import RunCounts, evaluate
 
     counts = RunCounts(
@@ -48,5 +48,5 @@ def run(arguments: argparse.Namespace) -> int:
     with Progress() as progress:
         report = evaluate(counts, arguments.seed, config.settings(), arguments.jobs, progress)
     found = report.as_json()
-    print(json.dumps(found, indent=1) if arguments.json else "\n".join(lines(found)))
+    print(json.dumps(found, indent=1) if arguments.json else "\n".join(as_text(found)))
     return 1 if report.is_bad else 0

@@ -23,20 +23,13 @@ queues.where("finding != 'MATCH'").select(
 EOF"""
 
 
-def duckdb_query(tables: Path) -> str:
-    """The query for every alert transition, without a JVM."""
-    return DUCKDB.format(python=quote(sys.executable), alerts=str(tables / "alerts"))
-
-
-def spark_query(tables: Path) -> str:
-    """The query for every queue with a finding now, by Spark."""
-    return SPARK.format(python=quote(sys.executable), queues=str(tables / "queue_assignments"))
-
-
 def example_queries(tables: Path) -> str:
     """Both queries, each with a short explanation."""
     missing = "" if find_spec("duckdb") else " (first: pip install duckdb)"
+    python = quote(sys.executable)
+    by_duckdb = DUCKDB.format(python=python, alerts=str(tables / "alerts"))
+    by_spark = SPARK.format(python=python, queues=str(tables / "queue_assignments"))
     return (
-        f"Every alert transition, by DuckDB{missing}:\n\n{duckdb_query(tables)}\n\n"
-        f"Every queue that is not as it should be, by Spark:\n\n{spark_query(tables)}\n"
+        f"Every alert transition, by DuckDB{missing}:\n\n{by_duckdb}\n\n"
+        f"Every queue that is not as it should be, by Spark:\n\n{by_spark}\n"
     )

@@ -55,22 +55,17 @@ class VirtualClock:
     def _resume_when_done(self, works: "list[Work[None]]", at_most_ms: int | None, resume: Resume) -> None:
         left = len(works)
 
-        def count_one() -> None:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                resume()
-
-        def give_up() -> None:
+        def count(number: int) -> None:
             nonlocal left
             if left > 0:
-                left = 0
-                resume()
+                left -= number
+                if left <= 0:
+                    resume()
 
         for work in works:
-            work.when_done(count_one)
+            work.when_done(partial(count, 1))
         if at_most_ms is not None:
-            self.after(at_most_ms, give_up)
+            self.after(at_most_ms, count, left)
 
     async def all(self, coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         """Run the coroutines at the same time, and return their results in order."""

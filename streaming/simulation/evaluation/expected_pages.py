@@ -12,6 +12,7 @@ from streaming.simulation.evaluation.pages import OF_QUEUES
 from streaming.simulation.evaluation.results import ActiveFault, ExpectedPage, Page
 from streaming.simulation.ground_truth import Window
 from streaming.simulation.simulated_group import SimulatedGroup
+from streaming.wording.lists import grouped
 
 ROUTE_IN_USE_MS = 50_000  # until a client shares out by a new route: it polls every 30 s, and rebalances every 20 s
 
@@ -29,10 +30,8 @@ class ExpectedPages:
         return [*self._of_queues(), *self._of_group_findings()]
 
     def _of_queues(self) -> list[ExpectedPage]:
-        by_finding: dict[tuple[Kind, str], list[Window]] = {}
-        for window in self._truth.windows:
-            if window.kind in OF_QUEUES:
-                by_finding.setdefault((window.kind, window.queue.topic), []).append(window)
+        of_queues = (window for window in self._truth.windows if window.kind in OF_QUEUES)
+        by_finding = grouped(of_queues, lambda window: (window.kind, window.queue.topic))
         overlapping = (group for windows in by_finding.values() for group in _overlapping(windows, self._end))
         return [one for windows in overlapping for one in self._of_windows(windows)]
 

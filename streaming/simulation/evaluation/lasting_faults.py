@@ -12,8 +12,9 @@ from streaming.simulation.client_config import PULL
 from streaming.simulation.evaluation.pages import OF_QUEUES, TRUE_IF
 from streaming.simulation.evaluation.results import ActiveFault, ExpectedPage, KnownFinding, Page
 from streaming.simulation.faults import OF_WAITING
-from streaming.simulation.ground_truth import FleetChange, Window
+from streaming.simulation.ground_truth import Window
 from streaming.simulation.simulated_group import TOPIC, SimulatedGroup
+from streaming.wording.lists import grouped
 
 LASTING_MS = 600_000
 UNREAD_MS = LASTING_MS + 40_000  # offsets are read every 30 s at least, and judged with the next round
@@ -62,19 +63,13 @@ class LastingFaults:
         group = self._group
         if group.sdk_of is None or any(client.config.sdk.answers for client in group.clients):
             return
-        for changes in self._of_each_id().values():
+        for changes in grouped(self._truth.changes, lambda change: change.subject).values():
             ends = [(change.ts, change.what) for change in changes if change.what in ("joined", "left")]
             alive = 0
             for (from_ts, what), (to_ts, _) in pairwise([*ends, (self._end, "")]):
                 alive += 1 if what == "joined" else -1
                 if alive > 1 and to_ts - from_ts >= LASTING_MS:
                     yield from_ts, to_ts
-
-    def _of_each_id(self) -> dict[str, list[FleetChange]]:
-        by_id: dict[str, list[FleetChange]] = {}
-        for change in self._truth.changes:
-            by_id.setdefault(change.subject, []).append(change)
-        return by_id
 
     def _of_queues(self) -> list[list[Window]]:
         """Windows of ten minutes and longer; those of a topic that overlap count as one."""

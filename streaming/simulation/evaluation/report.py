@@ -1,7 +1,8 @@
-"""The figures of many runs: recall, delays, causes, and false pages."""
+"""The figures of many runs: recall, delays, causes, and false pages; and these as text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct, field
@@ -161,3 +162,76 @@ def _page(run: Run, page: Page) -> dict[str, Any]:
         "severity": page.severity,
         "fired_s": (page.fired_ts - T0) / 1_000,
     }
+
+
+COLUMNS = ("incidents", "wanted", "recall", "precision", "cause_right", "delay_s_p50", "delay_s_p99")
+HEADS = ("incidents", "faults", "found", "true", "cause", "p50", "p99")
+SHOWN = 20
+
+
+PERTURBED = (
+    ("incidents", "incidents"),
+    ("lasting", "lasting"),
+    ("lasting_told_late", "late"),
+    ("lasting_without_page", "untold"),
+    ("false_in_incidents", "false"),
+    ("healthy_rebalances", "rebalances"),
+    ("healthy_pages", "pages"),
+)
+
+
+def as_text(report: dict[str, Any]) -> Iterator[str]:
+    """``report`` as ``Report.as_json`` gives it."""
+    yield from _plain_text(report)
+    if "perturbed" in report:
+        yield ""
+        yield "with perturbations"
+        yield from _perturbed_text(report["perturbed"])
+
+
+def _perturbed_text(report: dict[str, Any]) -> Iterator[str]:
+    yield f"{'':<26}" + "".join(f"{head:>11}" for _, head in PERTURBED)
+    for name, figures in {"all": report["all"], **report["perturbations"]}.items():
+        yield f"  {name:<24}" + "".join(f"{figures[key]:>11}" for key, _ in PERTURBED)
+    yield from _text_list("wrong for ten minutes without a page", report["lasting_without_page"], "due_s")
+    yield from _text_list("false", report["false"], "fired_s")
+
+
+def _plain_text(report: dict[str, Any]) -> Iterator[str]:
+    total = report["total"]
+    yield f"{'':<26}" + "".join(f"{head:>11}" for head in HEADS)
+    yield _text_row("all", total)
+    for title in ("kinds", "causes", "faults"):
+        yield ""
+        yield title
+        for name, figures in report[title].items():
+            yield _text_row(f"  {name}", figures)
+    yield ""
+    yield f"{total['healthy_rebalances']} healthy rebalances, {total['healthy_pages']} pages"
+    yield from _text_list("missed", report["missed"], "due_s")
+    yield from _text_list("false", report["false"], "fired_s")
+
+
+def _text_row(name: str, figures: dict[str, Any]) -> str:
+    return f"{name:<26}" + "".join(f"{_cell(column, figures[column]):>11}" for column in COLUMNS)
+
+
+def _cell(column: str, value: Any) -> str:
+    if value is None:
+        return "-"
+    if column in ("recall", "precision", "cause_right"):
+        return f"{value:.1%}"
+    return f"{value:.0f} s" if column.startswith("delay") else str(value)
+
+
+def _text_list(title: str, found: list[dict[str, Any]], when: str) -> Iterator[str]:
+    if not found:
+        return
+    yield ""
+    yield f"{title}: {len(found)}"
+    for one in found[:SHOWN]:
+        what = f"{one['kind']} {one.get('cause') or ''}".strip()
+        among = ", ".join([*one["faults"], *one.get("perturbations", ())])
+        yield f"  seed {one['seed']}: {what} at {one[when]:.0f} s; {among}; {one['shape']}"
+    if len(found) > SHOWN:
+        yield f"  and {len(found) - SHOWN} more: --json has all"

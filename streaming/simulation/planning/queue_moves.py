@@ -16,6 +16,7 @@ from streaming.core.allocation.strategy import AllocationError, Strategy
 from streaming.core.allocation.together import allocate_all
 from streaming.simulation.planning.change import room_of
 from streaming.simulation.planning.current_group import CurrentGroup
+from streaming.wording.lists import grouped
 
 Owners = Mapping[MessageQueue, str]
 STRATEGY_NAMES = ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "CONFIG", "MACHINE_ROOM", "MACHINE_ROOM_NEARBY")
@@ -58,11 +59,8 @@ def strategies_of(name: str, current: CurrentGroup, ids: Iterable[str]) -> dict[
 
 def allocate_topics(by_client: Mapping[str, Strategy], queues: Iterable[MessageQueue]) -> dict[MessageQueue, str]:
     """The shares of all topics, computed topic by topic, as clients do. Raises NotApplicable if the strategy throws."""
-    by_topic: dict[str, list[MessageQueue]] = {}
-    for queue in queues:
-        by_topic.setdefault(queue.topic, []).append(queue)
     owners: dict[MessageQueue, str] = {}
-    for topic, of_topic in by_topic.items():
+    for topic, of_topic in grouped(queues, lambda queue: queue.topic).items():
         for strategy in {id(one): one for one in by_client.values()}.values():
             try:
                 allocation = allocate_all(strategy, of_topic, by_client)
