@@ -13,6 +13,7 @@ from schemas.facts import AlertFact, Fact, Kind, QueueFact
 from schemas.identity import MessageQueue
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.findings import queue_rules as findings
+from streaming.simulation.consumer import Consumer
 from streaming.simulation.evaluation import healthy_operations, incidents, lasting_faults
 from streaming.simulation.evaluation.deadlines import Deadlines
 from streaming.simulation.evaluation.detector import Detector
@@ -176,6 +177,24 @@ def test_batches_last_and_are_committed_at_their_end() -> None:
     windows = [window for window in played.group.fleet.truth.windows if window.kind is Kind.SLOW_CONSUMER]
     lasted = [(window.lasted_until(played.group.fleet.now) - window.from_ts) / 1_000 for window in windows]
     assert 20 <= max(lasted) <= 180
+
+
+def test_each_client_works_in_batches_also_where_another_has_long_been_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client was taken for one that was there before, if it had the same place in memory as one that is gone."""
+    set_speed, slowed = Consumer.set_speed, []
+
+    def note(client: Consumer, speed: float) -> None:
+        if speed == 0:
+            slowed.append(client.client_id)
+        set_speed(client, speed)
+
+    monkeypatch.setattr(Consumer, "set_speed", note)
+    monkeypatch.setattr(clients, "id", lambda _: 0, raising=False)
+    played = Played("batches", 300)
+    played.group.fleet.leave(played.group.clients[0])
+    started = played.group.start()
+    played.group.fleet.run(300)
+    assert started.client_id in slowed
 
 
 def test_a_slow_deploy_replaces_everybody() -> None:

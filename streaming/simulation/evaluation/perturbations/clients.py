@@ -61,7 +61,7 @@ def batches(context: PerturbationContext) -> None:
     group, clock = context.group, context.group.fleet.clock
     most_s = min(BATCH_S[1], IN_HAND / group.shape.rate)
     lasts_ms = round(context.log_uniform(min(BATCH_S[0], most_s / 2), most_s) * 1_000)
-    seen: set[int] = set()
+    seen: set[Consumer] = set()
 
     def take(client: Consumer) -> None:
         if client.is_running:
@@ -76,8 +76,8 @@ def batches(context: PerturbationContext) -> None:
     def look() -> None:
         """Find clients that have started since."""
         for client in group.clients:
-            if id(client) not in seen:
-                seen.add(id(client))
+            if client not in seen:
+                seen.add(client)
                 clock.after(context.random.randrange(lasts_ms), take, client)
         clock.after(20_000, look)
 
