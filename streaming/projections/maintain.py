@@ -23,6 +23,7 @@ from streaming.tables.maintenance import Maintained, MaintainOptions, Round, kee
 from streaming.tables.storage import delta_uri, files_in
 
 ROUNDS_AN_HOUR = 6
+GONE_DAYS = 7  # so long members and queues that are gone stay in the tables of the current state
 WRITTEN_HERE = tuple(table for table in TABLES if table is not FACTS)
 _NUMBERED = re.compile(r"(\d{20})\.")
 
@@ -41,7 +42,7 @@ def maintain(
     with maintaining_alone(tables):
         for table in only:
             if DeltaTable.is_deltatable(delta_uri(f"{tables}/{table.name}")):
-                yield work.maintain(table, _DeltalakeUpkeep(tables, table, work.now, work.options.tombstone_days))
+                yield work.maintain(table, _DeltalakeUpkeep(tables, table, work.now))
 
 
 def maintain_regularly(tables: str, options: MaintainOptions, *, stop: Event, every_seconds: float = 600) -> None:
@@ -56,10 +57,10 @@ def maintain_regularly(tables: str, options: MaintainOptions, *, stop: Event, ev
 
 
 class _DeltalakeUpkeep:
-    def __init__(self, tables: str, table: Table, now: datetime, tombstone_days: int) -> None:
+    def __init__(self, tables: str, table: Table, now: datetime) -> None:
         self._tables, self._table = tables, table
         self._path = delta_uri(f"{tables}/{table.name}")
-        self._gone_until = now - timedelta(days=tombstone_days)
+        self._gone_until = now - timedelta(days=GONE_DAYS)
 
     def drop_expired(self, days: list[str]) -> int:
         if self._table in CURRENT:

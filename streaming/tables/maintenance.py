@@ -31,13 +31,11 @@ COMMITS_READ = 20
 class MaintainOptions:
     """``keep_days``: by table, 0 is for ever; what it doesn't name is kept as ``schemas.tables`` says.
 
-    ``tombstone_days``: how long members and queues that are gone stay in the current tables. ``log_hours``: how much of
-    a table's log is kept once the projections have read it. ``files_a_day``: so many files in days that are not over
-    yet are compacted without waiting for the day's end.
+    ``log_hours``: how much of a table's log is kept once the projections have read it. ``files_a_day``: so many files
+    in days that are not over yet are compacted without waiting for the day's end.
     """
 
     keep_days: Mapping[str, int] = field(default_factory=dict)
-    tombstone_days: int = 7
     log_hours: int = 6
     files_a_day: int = 200
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from streaming.collector.probing.asked_broker import TRIES_AT_MOST, HeartbeatSchedule
+from streaming.collector.probing.heartbeat_schedule import TRIES_AT_MOST, HeartbeatSchedule
 from streaming.collector.probing.live_transport import COUNTS_MS, LiveTransport
 from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.collector.translation.alive_channels import HEARTBEAT_MS, AliveChannels

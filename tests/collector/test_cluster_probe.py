@@ -18,9 +18,9 @@ from schemas.events import (
     TopicRoute,
 )
 from streaming.collector.probing import (
-    asked_broker,
     directory,
     group_probe,
+    heartbeat_schedule,
     live_transport,
     unread_queues,
 )
@@ -97,7 +97,7 @@ def play(
 
 def test_of_an_id_that_is_listed_twice_it_tells_which_connections_are_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker is asked once, for all groups; a dead connection sends no heartbeat."""
-    monkeypatch.setattr(asked_broker, "HEARTBEAT_MS", 1)
+    monkeypatch.setattr(heartbeat_schedule, "HEARTBEAT_MS", 1)
     monkeypatch.setattr(live_transport, "COUNTS_MS", 1)
     members = [FakeClient("c1", heartbeat_ts=5), FakeClient("c1", heartbeat_ts=5), FakeClient("c2")]
 

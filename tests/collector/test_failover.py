@@ -12,8 +12,15 @@ import pytest
 
 from schemas.events import ConsumeProgress
 from streaming.collector.failover.leadership import Elected
-from streaming.collector.failover.membership import PARTITIONS, Membership, connect, partition_of
-from streaming.collector.failover.term import REQUEST_MS, SESSION_MS, Term
+from streaming.collector.failover.membership import (
+    PARTITIONS,
+    REQUEST_MS,
+    SESSION_MS,
+    Membership,
+    connect,
+    partition_of,
+)
+from streaming.collector.failover.term import Term
 from streaming.collector.probing.client_schedule import TAKEN_OVER, Chosen, ClientSchedule
 from streaming.collector.probing.memory import Memory, Remembered
 from streaming.loopback import LoopbackKafka
@@ -27,12 +34,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning
 
 
 def test_a_collector_without_an_answered_heartbeat_asks_nothing() -> None:
-    assert not Term().is_valid(0)
-    assert not Term().is_valid(math.inf)
+    assert not Term(SESSION_MS, REQUEST_MS).is_valid(0)
+    assert not Term(SESSION_MS, REQUEST_MS).is_valid(math.inf)
 
 
 def test_asking_ends_so_early_that_each_request_is_over_before_the_session() -> None:
-    term = Term()
+    term = Term(SESSION_MS, REQUEST_MS)
     term.heartbeat_answered(100.0)
     last_s = 100.0 + (SESSION_MS - REQUEST_MS) / 1000
     assert term.is_valid(last_s - 0.001)
@@ -41,7 +48,7 @@ def test_asking_ends_so_early_that_each_request_is_over_before_the_session() -> 
 
 
 def test_an_older_heartbeat_that_is_answered_late_changes_nothing() -> None:
-    term = Term()
+    term = Term(SESSION_MS, REQUEST_MS)
     term.heartbeat_answered(100.0)
     term.heartbeat_answered(90.0)
     assert term.is_valid(105.0)

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from schemas.events import RouteQueues
-from streaming.collector.probing.asked_broker import NO_ANSWER, AskedThrough, broker_of
+from streaming.collector.probing.asked_through import NO_ANSWER, AskedThrough, broker_of
 from streaming.collector.probing.client_schedule import FIRST_ASK_AFTER_JOIN_MS
 from streaming.collector.probing.follow_ups import FollowUps, ReportGraces
 from streaming.collector.probing.last_answers import LastAnswer, LastAnswers, disagreements

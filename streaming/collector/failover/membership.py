@@ -17,11 +17,14 @@ from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, Ka
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
-from streaming.collector.failover.term import HEARTBEAT_MS, SESSION_MS, Term
+from streaming.collector.failover.term import Term
 from streaming.collector.output.kafka import check_reachable
 from streaming.config.values import server_list
 
 PARTITIONS = 48  # has many divisors, so that two, three, four, six and eight collectors get equally many
+SESSION_MS = 9_000  # Kafka gives the clusters of a silent collector away after this; its brokers allow 6 s and more
+HEARTBEAT_MS = 1_000
+REQUEST_MS = 3_000  # a request is over by then: config/cross_key_checks allows no longer timeout_seconds
 POLL_MS = 200
 STOP_ASKING_WITHIN_S = 4  # Kafka's session goes on meanwhile, since it is longer
 WRITE_WITHIN_S = 3
@@ -82,7 +85,7 @@ class Membership(ConsumerRebalanceListener):
         self._records: dict[str, bytes] = {}
         self._to_write: dict[str, bytes] = {}
         self._producer: Any = None
-        self._term = Term()
+        self._term = Term(SESSION_MS, REQUEST_MS)
         self._owned: frozenset[int] = frozenset()  # and read to the end
         self._unread: dict[int, int] = {}  # owned, and up to which offset they must be read
         self._asking: set[str] = set()

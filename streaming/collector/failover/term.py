@@ -6,15 +6,15 @@ monotonic clock, before the broker of Kafka can have ended its session. Ownershi
 
 import math
 
-SESSION_MS = 9_000  # Kafka gives the clusters of a silent collector away after this; brokers allow 6 s and more
-HEARTBEAT_MS = 1_000
-REQUEST_MS = 3_000  # a request is over by then: config/cross_key_checks allows no longer timeout_seconds
-
 
 class Term:
-    """``heartbeat_answered`` is called by the thread that talks to Kafka, ``is_valid`` by the one that asks."""
+    """``heartbeat_answered`` is called by the thread that talks to Kafka, ``is_valid`` by the one that asks.
 
-    def __init__(self) -> None:
+    Kafka gives the clusters of a silent collector away after ``session_ms``; a request is over within ``request_ms``.
+    """
+
+    def __init__(self, session_ms: int, request_ms: int) -> None:
+        self._valid_s = (session_ms - request_ms) / 1000
         self._sent_s = -math.inf
 
     def heartbeat_answered(self, sent_s: float) -> None:
@@ -30,4 +30,4 @@ class Term:
 
     def is_valid(self, now_s: float) -> bool:
         """Returns whether a request that is sent at ``now_s`` is over before the session can end."""
-        return (now_s - self._sent_s) * 1000 < SESSION_MS - REQUEST_MS
+        return now_s - self._sent_s < self._valid_s

@@ -8,9 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from schemas.identity import retry_topic
 from streaming.collector.probing import client_schedule
-from streaming.collector.probing.asked_broker import AskedThrough, HeartbeatSchedule, broker_of
+from streaming.collector.probing.asked_through import AskedThrough, broker_of
 from streaming.collector.probing.directory import KEEP_WATCHING_MS
 from streaming.collector.probing.follow_ups import FollowUps
+from streaming.collector.probing.heartbeat_schedule import HeartbeatSchedule
 from streaming.collector.probing.lag import Lags
 from streaming.collector.probing.memory import Remembered
 from streaming.collector.probing.offset_schedule import OffsetSchedule
