@@ -18,11 +18,11 @@ from schemas.events import (
     TopicRoute,
 )
 from streaming.collector.probing import (
-    directory,
+    broker_directory,
     group_probe,
     heartbeat_schedule,
     live_transport,
-    unread_queues,
+    new_queues,
 )
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
 from streaming.collector.probing.policy import DEFAULT_POLICY, Policy
@@ -450,7 +450,7 @@ def test_clients_of_a_group_with_new_queues_are_let_be() -> None:
     async def scene(told: Told) -> None:
         await told.round()
         assert told.of(AssignmentReport) == []
-        assert [(one.client_id, one.reason) for one in told.marker().not_asked] == [("c1", unread_queues.REASON)]
+        assert [(one.client_id, one.reason) for one in told.marker().not_asked] == [("c1", new_queues.REASON)]
         told.fake.groups["g"].has_pulled = True
         told.probe.shared.offsets.forget_group("g")  # or they would be asked again in 20 s only
         await told.round()
@@ -520,7 +520,7 @@ def test_broker_that_has_been_gone_for_long_is_forgotten(monkeypatch: pytest.Mon
     async def scene(told: Told) -> None:
         await told.round()
         told.fake.nodes["broker-b"].is_registered = False
-        monkeypatch.setattr(directory, "KEEP_WATCHING_MS", -1)
+        monkeypatch.setattr(broker_directory, "KEEP_WATCHING_MS", -1)
         monkeypatch.setattr(group_probe, "KEEP_WATCHING_MS", -1)
         told.probe.shared.routes.schedule.choose((), 0)  # all routes are due again
         for _ in range(3):

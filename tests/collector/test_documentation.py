@@ -8,9 +8,9 @@ from schemas.events import AssignmentReport
 from schemas.records import decode_record
 from streaming.collector.probing import client_schedule
 from streaming.collector.probing.client_schedule import CLIENT_PAUSE_MS, FIRST_ASK_AFTER_JOIN_MS, FOLLOW_UPS_A_MINUTE
-from streaming.collector.probing.directory import KEEP_WATCHING_MS, LOOK_MS
 from streaming.collector.probing.directory_probe import GROUPS_MS
 from streaming.collector.probing.follow_ups import TRIES_AT_MOST
+from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS, LOOK_MS
 from streaming.collector.probing.live_transport import RUNNING_INFO_TIMEOUT_MS
 from streaming.collector.probing.policy import DEFAULT_POLICY, TABLES_TIMEOUT_MS
 from streaming.collector.probing.queues_beyond_read import ASKED_AT_ONCE

@@ -8,7 +8,7 @@ import pytest
 
 from schemas.events import ConsumeProgress, Round, TopicRoute
 from streaming.cli import main
-from streaming.collector.probing.directory import LOOK_MS, REPORT_ALL_MS, TWO_LOOKS_MS, GroupDirectory
+from streaming.collector.probing.group_schedule import LOOK_MS, REPORT_ALL_MS, TWO_LOOKS_MS, GroupSchedule
 from streaming.collector.probing.memory import AGAIN_AFTER_MS, Memory, MemoryFile, Remembered
 from streaming.collector.probing.policy import DEFAULT_POLICY
 from tests.collector.fake_rocketmq import FakeCluster, FakeGroup, served
@@ -101,7 +101,7 @@ def test_without_a_memory_every_group_without_members_is_looked_at_and_told() ->
 
 def test_looks_are_told_for_some_minutes_and_twice_when_all_is_over() -> None:
     policy = replace(DEFAULT_POLICY, report_empty_ms=4_200_000)
-    groups = GroupDirectory(policy)
+    groups = GroupSchedule(policy)
     assert not groups.is_look_reported(NOW)
     groups.blind_ts = NOW
     looks = [at for at in range(0, 6_000_000, LOOK_MS) if groups.is_look_reported(NOW + at)]
@@ -116,7 +116,7 @@ def test_looks_are_told_for_some_minutes_and_twice_when_all_is_over() -> None:
 
 def test_a_clock_that_was_ahead_makes_no_look_and_no_group_last() -> None:
     policy = DEFAULT_POLICY
-    groups = GroupDirectory(policy)
+    groups = GroupSchedule(policy)
     groups.blind_ts = NOW + 3_600_000
     assert not groups.is_look_reported(NOW)
     assert groups.recall("g", NOW + 3_600_000, NOW)
@@ -125,7 +125,7 @@ def test_a_clock_that_was_ahead_makes_no_look_and_no_group_last() -> None:
 
 def test_group_that_has_been_empty_for_long_gets_some_rounds_all_the_same() -> None:
     policy = DEFAULT_POLICY
-    groups = GroupDirectory(policy)
+    groups = GroupSchedule(policy)
     assert groups.recall("g", NOW - 10 * policy.report_empty_ms, NOW)
     assert not groups.recall("TOOLS_CONSUMER", NOW, NOW)
     told = []

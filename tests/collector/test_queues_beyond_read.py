@@ -1,7 +1,7 @@
 """Which queues consume stats do not name, and when these are asked for one by one."""
 
 from schemas.events import RouteQueues
-from streaming.collector.probing.directory import KEEP_WATCHING_MS
+from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
 from streaming.collector.probing.queues_beyond_read import ASKED_AT_ONCE, QueuesBeyondRead
 from streaming.collector.translation.routes import KnownRoute
 from streaming.collector.wire.answers import OffsetRow

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.collector.probing import client_schedule, offset_schedule
+from streaming.collector.probing.broker_directory import BrokerDirectory
 from streaming.collector.probing.client_schedule import (
     CLIENT_PAUSE_MS,
     FIRST_ASK_AFTER_JOIN_MS,
@@ -18,7 +19,7 @@ from streaming.collector.probing.client_schedule import (
     SLOW_ANSWER_MS,
     ClientSchedule,
 )
-from streaming.collector.probing.directory import KEEP_WATCHING_MS, LOOK_MS, BrokerDirectory, GroupDirectory
+from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS, LOOK_MS, GroupSchedule
 from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import DEFAULT_POLICY, Policy
 from streaming.collector.probing.route_probe import RETRY_ROUTE_MS, RouteSchedule
@@ -389,7 +390,7 @@ def test_a_broker_that_does_not_answer_now_and_then_keeps_its_turn(broker: str) 
 
 
 def test_dead_group_costs_a_look_a_minute_and_is_found_when_it_lives() -> None:
-    groups = GroupDirectory(AT_ONCE)
+    groups = GroupSchedule(AT_ONCE)
     groups.know("a", ["g"])
     assert groups.to_look_at(NOW) == ["g"]
     groups.looked_at("g", False, NOW)
@@ -400,7 +401,7 @@ def test_dead_group_costs_a_look_a_minute_and_is_found_when_it_lives() -> None:
 
 
 def test_group_that_loses_its_members_gets_every_round_then_few_then_none() -> None:
-    groups = GroupDirectory(AT_ONCE)
+    groups = GroupSchedule(AT_ONCE)
     groups.know("a", ["g"])
     groups.looked_at("g", True, NOW)
     groups.probed("g", False, NOW + KEEP_WATCHING_MS)
@@ -414,7 +415,7 @@ def test_group_that_loses_its_members_gets_every_round_then_few_then_none() -> N
 
 
 def test_group_that_must_never_be_empty_is_told_without_members_too() -> None:
-    groups = GroupDirectory(replace(DEFAULT_POLICY, is_always_on=lambda name: name == "g"))
+    groups = GroupSchedule(replace(DEFAULT_POLICY, is_always_on=lambda name: name == "g"))
     groups.know("a", ["g", "h"])
     assert (groups.to_probe(NOW), groups.to_look_at(NOW)) == (["g"], ["h"])
     groups.probed("g", False, NOW)
@@ -422,7 +423,7 @@ def test_group_that_must_never_be_empty_is_told_without_members_too() -> None:
 
 
 def test_deleted_group_is_forgotten_once_it_is_no_longer_told() -> None:
-    groups = GroupDirectory(AT_ONCE)
+    groups = GroupSchedule(AT_ONCE)
     groups.know("a", ["g", "h"])
     groups.looked_at("g", True, NOW)
     groups.know("a", [])
@@ -471,7 +472,7 @@ def test_broker_keeps_its_last_address_until_it_is_long_gone() -> None:
 
 
 def test_backlogs_of_groups_without_members_are_asked_a_few_at_a_time_and_counted() -> None:
-    groups = GroupDirectory(replace(DEFAULT_POLICY, spreads=False, backlogs=2))
+    groups = GroupSchedule(replace(DEFAULT_POLICY, spreads=False, backlogs=2))
     groups.know("a", ["g", "h", "i", "k"])
     for name in "gh":
         groups.looked_at(name, False, NOW)
@@ -489,7 +490,7 @@ def test_backlogs_of_groups_without_members_are_asked_a_few_at_a_time_and_counte
 
 
 def test_collector_asks_nobody_what_waits_for_groups_without_members() -> None:
-    groups = GroupDirectory(AT_ONCE)
+    groups = GroupSchedule(AT_ONCE)
     groups.know("a", ["g"])
     groups.looked_at("g", False, NOW)
     assert groups.to_ask_for_backlog(NOW) == []

@@ -13,7 +13,7 @@ import pytest
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
-from streaming.collector.probing import unread_queues
+from streaming.collector.probing import new_queues
 from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.demo import RECORDINGS
@@ -30,7 +30,7 @@ SEEDS = (1, 2, 3)
 @pytest.fixture(autouse=True)
 def clients_are_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The recorder asked clients of a group also while it had queues that were new to it."""
-    monkeypatch.setattr(unread_queues, "FIRST_PULL_MS", 0)
+    monkeypatch.setattr(new_queues, "FIRST_PULL_MS", 0)
 
 
 T8 = "Ta0 Ta1 Ta2 Ta3 Tb0 Tb1 Tb2 Tb3"

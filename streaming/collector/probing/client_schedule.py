@@ -10,8 +10,8 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from streaming.collector.probing.new_queues import REASON
 from streaming.collector.probing.policy import Policy
-from streaming.collector.probing.unread_queues import REASON
 from streaming.core.evidence.exclusions import is_proxy_client
 
 SLOW_ANSWER_MS = 1_000  # a client that takes longer is asked less often, and a round waits no longer for an answer

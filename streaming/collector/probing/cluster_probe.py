@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from streaming.collector.probing.directory import BrokerDirectory, GroupDirectory, Silent
+from streaming.collector.probing.broker_directory import BrokerDirectory, Silent
 from streaming.collector.probing.directory_probe import DirectoryProbe
 from streaming.collector.probing.group_probe import GroupProbe, Shared
+from streaming.collector.probing.group_schedule import GroupSchedule
 from streaming.collector.probing.live_transport import LiveTransport
 from streaming.collector.probing.memory import Memory
 from streaming.collector.probing.offset_schedule import waits
@@ -54,7 +55,7 @@ class ClusterProbe:
         record: Record,
     ) -> None:
         self.clock = client.clock
-        self.brokers, self.groups, self.silent = BrokerDirectory(), GroupDirectory(policy), Silent(cluster)
+        self.brokers, self.groups, self.silent = BrokerDirectory(), GroupSchedule(policy), Silent(cluster)
         self.translation = ClusterTranslation(cluster, source, policy.confirms)
         self._cluster, self._policy, self._client, addresses = cluster, policy, client, self.brokers.addresses
         self._transport = transport = LiveTransport(cluster, client, namesrv, addresses, policy)

@@ -4,7 +4,8 @@ import asyncio
 import logging
 from typing import Any
 
-from streaming.collector.probing.directory import BrokerDirectory, GroupDirectory, Silent
+from streaming.collector.probing.broker_directory import BrokerDirectory, Silent
+from streaming.collector.probing.group_schedule import GroupSchedule
 from streaming.collector.probing.live_transport import LiveTransport
 from streaming.collector.probing.transport import Record
 from streaming.collector.translation.cluster import ClusterTranslation
@@ -24,7 +25,7 @@ class DirectoryProbe:
         self,
         transport: LiveTransport,
         brokers: BrokerDirectory,
-        groups: GroupDirectory,
+        groups: GroupSchedule,
         silent: Silent,
         translation: ClusterTranslation,
         record: Record,

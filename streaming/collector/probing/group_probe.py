@@ -9,18 +9,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from schemas.identity import retry_topic
 from streaming.collector.probing import client_schedule
 from streaming.collector.probing.asked_through import AskedThrough, broker_of
-from streaming.collector.probing.directory import KEEP_WATCHING_MS
 from streaming.collector.probing.follow_ups import FollowUps
+from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
 from streaming.collector.probing.heartbeat_schedule import HeartbeatSchedule
 from streaming.collector.probing.lag import Lags
 from streaming.collector.probing.memory import Remembered
+from streaming.collector.probing.new_queues import REASON, NewQueues
 from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.queues_beyond_read import QueuesBeyondRead
 from streaming.collector.probing.request_load import Footprint
 from streaming.collector.probing.route_probe import RouteProbe
 from streaming.collector.probing.transport import Emit, Record, Transport
-from streaming.collector.probing.unread_queues import REASON, UnreadQueues
 from streaming.collector.translation.broker_view import confirmed
 from streaming.collector.translation.broker_view import listed as listed_ids
 from streaming.collector.translation.cluster import ClusterTranslation
@@ -77,7 +77,7 @@ class GroupProbe:
         self._hosted_ts: dict[str, int] = {}
         self._members: Members = {}  # of the last round
         self._message_model: str | None = None
-        self._unread = UnreadQueues()
+        self._unread = NewQueues()
         self._beyond_read = QueuesBeyondRead()
         self._follow_ups = FollowUps(shared.policy.timing)
         self._asked_through = AskedThrough()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from streaming.collector.probing.directory import KEEP_WATCHING_MS
+from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
 from streaming.collector.probing.policy import Policy
 from streaming.collector.wire.answers import OffsetRow
 

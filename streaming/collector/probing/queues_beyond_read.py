@@ -8,7 +8,7 @@ So the end of such a queue (30) and the group's offset in it (14) are asked for 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from streaming.collector.probing.directory import KEEP_WATCHING_MS
+from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
 from streaming.collector.translation.routes import KnownRoute
 from streaming.collector.wire.answers import OffsetRow
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from schemas.identity import is_retry_topic
 from streaming.collector.probing.client_schedule import CLIENT_PAUSE_MS
-from streaming.collector.probing.directory import LOOK_MS
 from streaming.collector.probing.directory_probe import GROUPS_MS
+from streaming.collector.probing.group_schedule import LOOK_MS
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.route_probe import RETRY_ROUTE_MS
 

@@ -8,7 +8,7 @@ memory once the broker has stored one, or a first pull has come back.
 
 from collections.abc import Iterable, Mapping
 
-from streaming.collector.probing.directory import KEEP_WATCHING_MS
+from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
 
 # A client hears of a route within 30 s, shares it out within 20 s, and its first pull is back within 20 s.
 FIRST_PULL_MS = 75_000
@@ -20,7 +20,7 @@ REASON = (
 Place = tuple[str, str]  # broker name, topic
 
 
-class UnreadQueues:
+class NewQueues:
     """Belongs to one group. A broker names the topics of which it has stored an offset.
 
     It does not say that queues were added.

@@ -1,12 +1,12 @@
 """When a group has queues that nobody may have pulled from yet."""
 
-from streaming.collector.probing.unread_queues import FIRST_PULL_MS, UnreadQueues
+from streaming.collector.probing.new_queues import FIRST_PULL_MS, NewQueues
 
 A, B = ("broker-a", "T"), ("broker-b", "T")
 
 
-def watched(*brokers: tuple[str, str]) -> UnreadQueues:
-    queues = UnreadQueues()
+def watched(*brokers: tuple[str, str]) -> NewQueues:
+    queues = NewQueues()
     queues.hosted(dict.fromkeys(brokers, 4), 0)
     return queues
 

@@ -1,11 +1,10 @@
-"""Which brokers and groups there are, and which of the groups get a round.
+"""Which groups there are, which of them get a round, and when those without members are looked at.
 
 Brokers know every group that ever was. A group with members gets every round. A group without members is only looked
 at: once a minute its brokers are asked for its list.
 """
 
-import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,7 +14,6 @@ LOOK_MS = 50_000  # groups without members are asked for their lists so often: n
 REPORT_ALL_MS = 200_000  # after a start without a memory: then it is known which groups have no members
 KEEP_WATCHING_MS = 600_000  # a group that lost its members, and a broker that no route names, are asked so long
 TWO_LOOKS_MS = 2 * LOOK_MS
-log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -46,7 +44,7 @@ class Empty(NamedTuple):
     not_asked: int
 
 
-class GroupDirectory:
+class GroupSchedule:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._groups: dict[str, _Group] = {}
@@ -157,41 +155,3 @@ class GroupDirectory:
         if group is None:
             group = self._groups[name] = _Group(is_watched=self._policy.is_always_on(name))
         return group
-
-
-class BrokerDirectory:
-    """A broker that the name servers no longer know keeps its last address, until it is forgotten."""
-
-    def __init__(self) -> None:
-        self.addresses: dict[str, str] = {}
-        self._seen_ts: dict[str, int] = {}
-
-    def take(self, addresses: Mapping[str, str], now: int) -> list[str]:
-        """Takes the brokers that the name servers know now. Returns in words what has changed."""
-        news = [
-            f"broker {name} is now at {address}" if name in self.addresses else f"broker {name} at {address}"
-            for name, address in sorted(addresses.items())
-            if self.addresses.get(name) != address
-        ]
-        self.addresses |= addresses
-        self._seen_ts |= dict.fromkeys(addresses, now)
-        for name in [name for name, ts in self._seen_ts.items() if now - ts > KEEP_WATCHING_MS]:
-            news.append(f"broker {name} has been gone for long and is forgotten")
-            del self.addresses[name], self._seen_ts[name]
-        return news
-
-
-class Silent:
-    """Who gives no answer, and why: brokers, and the name servers together. The log says when that changes."""
-
-    def __init__(self, cluster: str) -> None:
-        self.why: dict[str, str] = {}
-        self._cluster = cluster
-
-    def note(self, who: str, failure: str | None) -> None:
-        """``failure`` None: there was an answer."""
-        if failure is not None and who not in self.why:
-            log.warning("%s: no answer of %s: %s", self._cluster, who, failure)
-            self.why[who] = failure
-        elif failure is None and self.why.pop(who, None) is not None:
-            log.warning("%s: answers again: %s", self._cluster, who)
