@@ -122,7 +122,8 @@ def _record(q: QueueEvidence, repeated: list[int], answered: Span, rest: dict[st
     topic, is_complete, lacking = q.topic, q.is_complete, tuple[str, ...]()
     if topic.broadcasts and is_complete:
         having = set(q.counting)
-        lacking = tuple(client_id for index, client_id in topic.listed.reporting.items() if index not in having)
+        # a list, since a generator costs a call for each pair of a queue and a member
+        lacking = tuple([client_id for index, client_id in topic.listed.reporting.items() if index not in having])
     return QueueRecord(
         owners=q.owners,
         counting=q.counting,
