@@ -12,8 +12,10 @@ from streaming.collector.failover.leadership import Leadership
 from streaming.collector.output.kafka import KafkaOutput
 from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
 from streaming.collector.probing.policy import Policy
+from streaming.errors import CollectorError
 
 SUMMARY_EVERY_S = 60
+PREPARES_EVERY_S = 5
 LEADS_EVERY_S = 0.2  # how often it is asked whether this collector leads
 WARN_EVERY_S = 60  # of rounds that take too long
 log = logging.getLogger(__name__)
@@ -56,6 +58,18 @@ class Watched(NamedTuple):
     counts: ClusterCounts
 
 
+class Permission:
+    """Whether a probe may ask. Once it says no, it says so for ever: the probe's rounds are given up."""
+
+    def __init__(self, leadership: Leadership) -> None:
+        self._leadership = leadership
+        self.is_over = False
+
+    def may_ask(self) -> bool:
+        self.is_over = self.is_over or not self._leadership.may_ask()
+        return not self.is_over
+
+
 class ClusterCollector:
     """Asks one cluster, round after round, while this collector leads it.
 
@@ -67,18 +81,13 @@ class ClusterCollector:
     ) -> None:
         self.leads_since_s = math.inf
         self._make, self._leadership, self._output = make, leadership, output
-        self._is_over = False
-        self.watched = self._made()
+        self._prepare()
 
-    def _made(self) -> Watched:
-        made = self._make(self._may_ask)
-        made.counts.leads = False
-        return made
-
-    def _may_ask(self) -> bool:
-        """Once it says no, the round is given up, so it says no until this collector begins to lead again."""
-        self._is_over = self._is_over or not self._leadership.may_ask()
-        return not self._is_over
+    def _prepare(self) -> None:
+        """Makes the probe of the next time that it leads. Raises CollectorError for what cannot be set up."""
+        self._permission = Permission(self._leadership)
+        self.watched = self._make(self._permission.may_ask)
+        self.watched.counts.leads = False
 
     async def run(self, stop: asyncio.Event) -> None:
         stopping = asyncio.create_task(stop.wait())
@@ -90,27 +99,34 @@ class ClusterCollector:
                 await self._lead(stop, stopping)
             finally:
                 self._leadership.stopped()
-            if not stop.is_set():
+            while not stop.is_set():
                 log.info("%s: another collector asks it now, or Kafka does not say which", self.watched.cluster)
-                self.watched = self._made()
+                try:
+                    self._prepare()
+                    break
+                except CollectorError as error:  # a file of a secret or certificate that is written just now
+                    log.error("%s: %s", self.watched.cluster, error)
+                    await asyncio.wait([stopping], timeout=PREPARES_EVERY_S)
         stopping.cancel()
 
     async def _lead(self, stop: asyncio.Event, stopping: "asyncio.Task[Any]") -> None:
-        one, self._is_over = self.watched, False
+        one = self.watched
         log.info("%s: watching, a round every %g s", one.cluster, one.policy.interval_ms / 1000)
         one.probe.recall(self._leadership.load(), self._leadership.slow_after_ms)
         one.counts.leads, self.leads_since_s = True, time.monotonic()
         try:
             await self._rounds(stop, stopping)
         finally:
-            one.counts.leads, self.leads_since_s = False, math.inf
+            one.counts.leads, self.leads_since_s, self._permission.is_over = False, math.inf, True
             await one.probe.close()
+            if self._output is not None:
+                self._output.backlog.end_rounds(one.cluster)
 
     async def _rounds(self, stop: asyncio.Event, stopping: "asyncio.Task[Any]") -> None:
         one, output = self.watched, self._output
         pace = Pace(one.cluster, one.policy.interval_ms / 1000)
         last_summary, losses = time.monotonic(), 0
-        while not stop.is_set() and self._may_ask():
+        while not stop.is_set() and self._permission.may_ask():
             began = time.monotonic()
             if output is not None and output.losses != losses:
                 losses = output.losses
@@ -133,6 +149,7 @@ class ClusterCollector:
         if not rounding.done():
             rounding.cancel()
             await asyncio.wait([rounding])
+        if rounding.cancelled():
             return None
         if (error := rounding.exception()) is not None:
             one.counts.failed += 1
@@ -143,7 +160,7 @@ class ClusterCollector:
     async def _unless_over(self, seconds: float, tasks: "set[asyncio.Task[Any]]") -> None:
         """Waits until one of the tasks is done, the time is over, or this collector leads no longer."""
         end = time.monotonic() + seconds
-        while self._may_ask() and (left_s := end - time.monotonic()) > 0:
+        while self._permission.may_ask() and (left_s := end - time.monotonic()) > 0:
             done, _ = await asyncio.wait(tasks, timeout=min(left_s, LEADS_EVERY_S), return_when=asyncio.FIRST_COMPLETED)
             if done:
                 return

@@ -76,7 +76,7 @@ def test_what_waits_for_the_end_of_a_round_is_sent_when_there_will_be_none() -> 
     backlog = Backlog(MUCH)
     backlog.put([report(0), report(1)])
     assert (len(backlog), backlog.take(9, 0)) == (0, [])
-    backlog.close()
+    backlog.end_rounds()
     assert events(backlog.take(9, 0)) == [report(0), report(1)]
 
 

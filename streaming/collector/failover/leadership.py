@@ -1,11 +1,14 @@
 """Whether this collector may ask a cluster now, and the memory that one collector leaves to the next."""
 
+import logging
 import zlib
 from typing import Protocol
 
 from streaming.collector.failover.membership import Membership
 from streaming.collector.probing.live_transport import RUNNING_INFO_TIMEOUT_MS
 from streaming.collector.probing.memory import Memory, MemoryFile, decode, encode, is_to_save
+
+log = logging.getLogger(__name__)
 
 
 class Leadership(Protocol):
@@ -68,7 +71,11 @@ class Elected:
     def load(self) -> Memory | None:
         record = self._membership.record(self._cluster)
         self._saved = None
-        return None if record is None else decode(self._cluster, zlib.decompress(record))
+        try:
+            return None if record is None else decode(self._cluster, zlib.decompress(record))
+        except zlib.error as error:
+            log.error("%s: what a collector remembered cannot be read: %s", self._cluster, error)
+            return None
 
     def save(self, memory: Memory) -> None:
         if is_to_save(self._saved, memory):

@@ -7,15 +7,17 @@ before it begins to ask.
 """
 
 import logging
+import math
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from threading import Condition, Event, Thread
 from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.errors import KafkaError, TopicAlreadyExistsError
+from kafka.errors import KafkaError, KafkaTimeoutError, TopicAlreadyExistsError
 
 from streaming.collector.failover.term import Term
 from streaming.collector.output.kafka import check_reachable
@@ -29,6 +31,7 @@ POLL_MS = 200
 STOP_ASKING_WITHIN_S = 4  # Kafka's session goes on meanwhile, since it is longer
 WRITE_WITHIN_S = 3
 SEGMENT_MS = 3_600_000  # Kafka compacts closed segments only
+CONNECT_WITHIN_S = 5
 RETRY_AFTER_S = 2
 log = logging.getLogger(__name__)
 
@@ -37,20 +40,37 @@ def connect(bootstrap_servers: str, options: Mapping[str, Any], topic: str) -> t
     """A consumer of the group and a producer; the topic is created if it is missing. Raises KafkaError, OSError."""
     servers = list(server_list(bootstrap_servers))
     check_reachable(servers)
-    common = {"bootstrap_servers": servers, **options}
+    common = {"bootstrap_servers": servers, "bootstrap_timeout_ms": CONNECT_WITHIN_S * 1000, **options}
     without_compression = {name: value for name, value in common.items() if name != "compression_type"}
     _create(topic, without_compression)
     consumer = KafkaConsumer(
         group_id=topic,
         session_timeout_ms=SESSION_MS,
         heartbeat_interval_ms=HEARTBEAT_MS,
-        max_poll_interval_ms=10 * SESSION_MS,
+        max_poll_interval_ms=2 * SESSION_MS,
         partition_assignment_strategy=[CooperativeStickyAssignor],
         auto_offset_reset="earliest",
         enable_auto_commit=False,
         **without_compression,
     )
-    return consumer, KafkaProducer(acks="all", max_block_ms=WRITE_WITHIN_S * 1000, **common)
+    try:
+        _check_partitions(consumer, topic)
+        return consumer, KafkaProducer(
+            acks="all",
+            max_block_ms=WRITE_WITHIN_S * 1000,
+            request_timeout_ms=WRITE_WITHIN_S * 1000,
+            delivery_timeout_ms=(WRITE_WITHIN_S + 1) * 1000,  # an older memory must not come after a successor's
+            **common,
+        )
+    except BaseException:
+        consumer.close(autocommit=False, timeout_ms=WRITE_WITHIN_S * 1000)
+        raise
+
+
+def _check_partitions(consumer: Any, topic: str) -> None:
+    found = len(consumer.partitions_for_topic(topic) or ())
+    if found != PARTITIONS:
+        raise KafkaError(f"the topic {topic} has {found} partitions and must have {PARTITIONS}: make it again")
 
 
 def _create(topic: str, options: Mapping[str, Any]) -> None:
@@ -73,17 +93,20 @@ def partition_of(cluster: str) -> int:
 class Membership(ConsumerRebalanceListener):
     """The partitions that this collector owns, and the newest record of each cluster in them.
 
-    ``connect`` makes a consumer of the group and a producer; it raises KafkaError or OSError while Kafka is away.
+    ``clusters``: those of the configuration. ``connect`` makes a consumer of the group and a producer; it raises
+    KafkaError or OSError while Kafka is away.
     ``begin``, ``write`` and ``stopped`` are called by the loop of each cluster. Kafka gets a partition back when no
     cluster of it is asked any more and the last memories are written.
     """
 
-    def __init__(self, connect: Callable[[], tuple[Any, Any]], topic: str) -> None:
+    def __init__(self, clusters: Iterable[str], connect: Callable[[], tuple[Any, Any]], topic: str) -> None:
+        self._partitions = frozenset(map(partition_of, clusters))
         self._connect = connect
         self._topic = topic
         self._is_away = False
         self._records: dict[str, bytes] = {}
         self._to_write: dict[str, bytes] = {}
+        self._unsaved: set[str] = set()  # clusters of which that was logged
         self._producer: Any = None
         self._term = Term(SESSION_MS, REQUEST_MS)
         self._owned: frozenset[int] = frozenset()  # and read to the end
@@ -137,7 +160,9 @@ class Membership(ConsumerRebalanceListener):
                 if not self._is_away:
                     log.warning("Kafka does not say which collector asks: %s", str(error) or type(error).__name__)
                 self._is_away = True
-                self._over.wait(RETRY_AFTER_S)
+            except Exception:  # of kafka-python's own: without this thread, nothing would be asked any more
+                log.exception("Kafka does not say which collector asks")
+            self._over.wait(RETRY_AFTER_S)
 
     def _follow(self, consumer: Any) -> None:
         try:
@@ -147,12 +172,14 @@ class Membership(ConsumerRebalanceListener):
                     self._take(records)
                 self._note_heartbeat(consumer)
                 self._note_read(consumer)
-                self._write()
+                self._write(self._owned)
         finally:
             self._give_back(set(self._owned) | set(self._unread))
             self._term.end()
-            consumer.close(autocommit=False, timeout_ms=WRITE_WITHIN_S * 1000)
-            self._producer.close(timeout=WRITE_WITHIN_S)
+            try:
+                consumer.close(autocommit=False, timeout_ms=WRITE_WITHIN_S * 1000)
+            finally:
+                self._producer.close(timeout=WRITE_WITHIN_S)
 
     def _take(self, records: Iterable[Any]) -> None:
         self._records |= {record.key.decode("utf-8", "replace"): record.value for record in records if record.key}
@@ -161,25 +188,40 @@ class Membership(ConsumerRebalanceListener):
         """kafka-python shows the moments of its heartbeats only here."""
         heartbeat = consumer._coordinator.heartbeat
         sent_s, answered_s = heartbeat.last_send, heartbeat.last_receive
-        if answered_s >= sent_s:
+        if math.isfinite(sent_s) and answered_s >= sent_s:
             self._term.heartbeat_answered(sent_s)
             self._is_away = False
 
     def _note_read(self, consumer: Any) -> None:
-        assigned = {one.partition for one in consumer.assignment()}
-        for number in assigned - self._owned - self._unread.keys():
+        """A partition that does not answer now is asked again in the next turn."""
+        assigned = {one.partition for one in consumer.assignment()} & self._partitions
+        for number in assigned - self._owned:
             at = TopicPartition(self._topic, number)
-            self._unread[number] = consumer.end_offsets([at])[at]
-        for number, end in list(self._unread.items()):
-            if number in assigned and consumer.position(TopicPartition(self._topic, number)) >= end:
+            try:
+                if number not in self._unread:
+                    self._unread[number] = consumer.end_offsets([at], timeout_ms=POLL_MS)[at]
+                position = consumer.position(at, timeout_ms=POLL_MS)
+            except KafkaTimeoutError:
+                continue
+            if position is not None and position >= self._unread[number]:
                 del self._unread[number]
                 self._owned |= {number}
 
-    def _write(self) -> None:
-        """Sends the records that wait. One that Kafka does not take is written again with the next round's."""
-        while self._to_write:
-            cluster, record = self._to_write.popitem()
-            self._producer.send(self._topic, key=cluster.encode(), value=record, partition=partition_of(cluster))
+    def _write(self, numbers: Iterable[int]) -> None:
+        """Sends the records that wait, of the clusters in these partitions. One that fails is said once."""
+        for cluster in [one for one in self._to_write if partition_of(one) in numbers]:
+            record = self._to_write.pop(cluster)
+            try:
+                number = partition_of(cluster)
+                sent = self._producer.send(self._topic, key=cluster.encode(), value=record, partition=number)
+                sent.add_errback(partial(self._note_failure, cluster))
+            except (KafkaError, ValueError) as error:
+                self._note_failure(cluster, error)
+
+    def _note_failure(self, cluster: str, error: Exception) -> None:
+        if cluster not in self._unsaved:
+            self._unsaved.add(cluster)
+            log.error("%s: what this collector remembers cannot be saved: %s", cluster, error)
 
     # --- what Kafka tells, within poll
 
@@ -191,6 +233,7 @@ class Membership(ConsumerRebalanceListener):
 
     def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
         self._term.end()
+        self._to_write.clear()  # another collector may have written since
         self._give_back({one.partition for one in lost})
 
     def _give_back(self, numbers: set[int]) -> None:
@@ -206,8 +249,8 @@ class Membership(ConsumerRebalanceListener):
             log.error(
                 "a round did not stop within %s s; another collector takes its cluster over", STOP_ASKING_WITHIN_S
             )
+        self._write(numbers)
         try:
-            self._write()
             self._producer.flush(WRITE_WITHIN_S)
         except KafkaError as error:
             log.warning("what this collector remembers did not reach its successor: %s", error)

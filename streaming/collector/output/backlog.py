@@ -53,11 +53,12 @@ class Backlog:
                     self._append(key)
             self._changed.notify_all()
 
-    def close(self) -> None:
-        """No round will be completed any more: what has come of them is put in."""
+    def end_rounds(self, cluster: str | None = None) -> None:
+        """No round of the cluster, or of any, will be completed any more: what has come of them is put in."""
         with self._changed:
             for key in list(self._unfinished):
-                self._append(key)
+                if cluster is None or key.startswith(f"{cluster}/".encode()):
+                    self._append(key)
             self._changed.notify_all()
 
     def take(self, most: int, wait_s: float) -> list[KafkaRecord]:

@@ -81,7 +81,7 @@ class KafkaOutput:
 
     def close(self, timeout_s: float) -> None:
         """Send what still waits, for as long as that may take; the rest is given up, and said to be."""
-        self.backlog.close()
+        self.backlog.end_rounds()
         self._stopping.set()
         self._thread.join(timeout_s)
         left = len(self.backlog) + self._in_flight.events + self._lost

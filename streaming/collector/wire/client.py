@@ -102,7 +102,7 @@ class Breaker:
 class RemotingClient:
     """``timeout_s`` holds for connecting; each request brings its own. ``asked`` counts the requests, ``counts`` what
     came of them. ``allowed``: networks to which connections are made; none: to all. Before each request is sent,
-    ``may_ask`` is asked. Once it says no, ``ask`` does not return until it is cancelled: the round is given up.
+    ``may_ask`` is asked. Once it says no, ``ask`` raises CancelledError: the round is given up.
     """
 
     def __init__(
@@ -123,6 +123,7 @@ class RemotingClient:
         self._endpoints: dict[tuple[str, Lane], _Endpoint] = {}
 
     async def ask(self, address: str, request: Request, timeout_s: float, lane: Lane = Lane.LISTS) -> Reply:
+        _check(self._may_ask)
         endpoint = self._endpoints.get((address, lane))
         if endpoint is None:
             endpoint = self._endpoints[address, lane] = _Endpoint(
@@ -177,8 +178,7 @@ class _Endpoint:
             ts, steady_ms, started = self._clock.now_ms(), self._clock.steady_ms(), time.perf_counter()
             try:
                 connection = await self._connected()
-                if not self._may_ask():
-                    return await _never()
+                _check(self._may_ask)
                 ts, steady_ms, started = self._clock.now_ms(), self._clock.steady_ms(), time.perf_counter()
                 frame = await connection.ask(request, timeout_s)
             except NotAllowed as error:
@@ -246,6 +246,6 @@ class NameServers:
         return {address: task.result() for address, task in asked.items() if task.done()}
 
 
-async def _never() -> Reply:
-    never: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-    return await never
+def _check(may_ask: Callable[[], bool]) -> None:
+    if not may_ask():
+        raise asyncio.CancelledError("another collector may ask now")
