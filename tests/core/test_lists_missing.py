@@ -108,6 +108,26 @@ def test_a_broker_that_nobody_reaches_for_a_time_gives_its_clients_time_to_come_
     assert fleet.alerts() == []
 
 
+@pytest.mark.parametrize("late", [0, 5, 20])
+@pytest.mark.parametrize("gap", [30, 60, 90, 120, 150])
+def test_messages_that_waited_before_such_a_time_do_not_count_it_as_a_stall(gap: float, late: float) -> None:
+    """Offsets come ``late`` s after the list: a broker reads its disk for them."""
+    fleet = Fleet(progress_every=5)
+    fleet.behind = 50
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.no_lists = fleet.no_offsets = {"b"}
+    fleet.stick("b0-3")
+    fleet.run(gap)
+    fleet.no_lists = set()
+    fleet.run(late)
+    fleet.no_offsets = set()
+    fleet.run(30 - late)
+    fleet.stick("")
+    fleet.run(120)
+    assert fleet.alerts() == []
+
+
 # --- who was restarted
 
 

@@ -96,6 +96,17 @@ class QueueEvidence:
         return self.topic.now - since_ts > longest_ms
 
     @property
+    def may_be_behind(self) -> bool:
+        """True if a route that had the queue may be back, while the name servers that are asked lag behind.
+
+        A client took the queue long after it had left the route. A client with an old route would never have released
+        it.
+        """
+        grace_ms, since_ts = self.topic.timing.grace_broker_ms, self.queue.mismatch_since_ts
+        is_taken_again = self.was_in_route and since_ts > self.topic.route_changed_ts + grace_ms
+        return is_taken_again and self.topic.now - since_ts < grace_ms
+
+    @property
     def says_twice_for_long(self) -> bool:
         """True if two or more clients report it in turn, more often than changes of members or routes can explain.
 

@@ -74,6 +74,7 @@ class QueueRecord(Struct, frozen=True, kw_only=True, gc=False):
     # A queue outside the route
     is_route_confirmed: bool = False  # the route is known, and came again after the queue was first reported
     route_confirmed_ts: int = 0
+    may_be_behind: bool = False  # a route that had the queue may be back, and the name servers lag behind
 
     @property
     def is_heard(self) -> bool:
@@ -113,6 +114,7 @@ def record_outside_route(q: QueueEvidence) -> QueueRecord:
     route = {
         "is_route_confirmed": topic.route_known and topic.confirmed_ts > q.queue.mismatch_since_ts,
         "route_confirmed_ts": topic.confirmed_ts,
+        "may_be_behind": q.may_be_behind,
     }
     return _record(q, [], topic.listed.answered(q.counting) if q.counting else NO_REPORTS, route)
 
@@ -132,8 +134,8 @@ def _record(q: QueueEvidence, repeated: list[int], answered: Span, rest: dict[st
         why_not_expected=topic.why_not_expected,
         was_owned=bool(q.queue.last_stable_owners),
         found=q.found,
-        uncovered=tuple(map(topic.broker_name, topic.uncovered)),
-        silent=tuple(map(topic.broker_name, topic.silent)),
+        uncovered=topic.uncovered_names,
+        silent=topic.silent_names,
         is_broker_covered=q.queue.broker not in topic.uncovered,
         is_model_known=topic.of_group.message_model is not None,
         is_doubtful=q.is_doubtful,

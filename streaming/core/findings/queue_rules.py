@@ -170,7 +170,7 @@ def judge_outside_route(q: QueueRecord) -> Verdict:
 
     The route must have been confirmed since then: a copy that is older than the first such report proves nothing.
     """
-    if q.counting and q.is_route_confirmed and q.may_follow_a_newer_route:
+    if q.counting and q.is_route_confirmed and (q.may_follow_a_newer_route or q.may_be_behind):
         return seen(q, Kind.SETTLING, OTHER_ROUTE)
     if q.counting and q.is_route_confirmed and not q.uncovered:
         return proven(q, Kind.PHANTOM, q.answered_by_owners, NotInRoute(confirmed_ts=q.route_confirmed_ts))

@@ -193,3 +193,17 @@ def _seen_without_a_gap(group: Group, queue: Queue, ts: int, broker: Broker, wai
     if not waited and ts - queue.progress_ts > group.timing.view_max_age_ms:
         return False
     return queue.progress_ts > broker.returned_ts and _is_without_a_gap(group, queue, ts)
+
+
+def leave_out(group: Group, index: int, ms: int) -> None:
+    """Leaves out ``ms`` of the stall timers of the broker's queues: for so long the broker was not covered.
+
+    The broker was not restarted, so a stall from before goes on, unless offsets show that the queue moved. Clients
+    that could not reach it pull again only after their requests have timed out: its absence is no stall.
+    """
+    state = group.state
+    for queue in state.queues:
+        is_lately = state.now - queue.progress_ts <= group.timing.progress_max_gap_ms
+        if queue.broker == index and queue.pull_lag > 0 and is_lately:
+            queue.stalled_ms = queue.stalled_ms or STARTED_AFRESH
+            queue.progress_ts = min(queue.progress_ts + ms, state.now)

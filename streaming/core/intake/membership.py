@@ -8,7 +8,7 @@ from schemas.events import BrokerAnswer, ConsumerChange, Round, UnchangedList
 from schemas.facts import MembershipFact
 from schemas.identity import host_of
 from streaming.core.finding_kinds import HOLD_NO_MEMBERS_MS
-from streaming.core.intake.consume_offsets import is_away
+from streaming.core.intake.consume_offsets import is_away, leave_out
 from streaming.core.intake.deploy_tracking import forget_finished_deploy, note_deploy_change, note_second_instance
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Client, FlappingClient, GroupState, MembershipChange
@@ -95,9 +95,11 @@ def _note_who_is_back(group: Group, answers: Mapping[int, BrokerAnswer]) -> None
         broker = state.brokers[index]
         if not broker.lost_ts:
             continue
-        is_whole = _is_whole(group, index, _ids_in(group, index, answer), steady) and not _left_a_route(state, index)
-        if is_away(broker, state.now, group.timing) and not is_whole:
-            broker.returned_ts = state.now
+        if is_away(broker, state.now, group.timing):
+            if _is_whole(group, index, _ids_in(group, index, answer), steady) and not _left_a_route(state, index):
+                leave_out(group, index, state.now - broker.answered_ts - group.timing.view_max_age_ms)
+            else:
+                broker.returned_ts = state.now
         broker.lost_ts = 0
         group.request_evaluation()
 
