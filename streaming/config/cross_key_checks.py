@@ -44,7 +44,7 @@ def broken_rules(config: Config, writes: Container[KeyPath] = EVERY_FOLDER) -> I
     yield from _folders(config, writes)
     yield from _storages(config, writes)
     yield from _timing(config)
-    yield from _collector(config.collector)
+    yield from _collector(config.collector, config.source.topic)
     yield from _web(config.web)
     yield from _metrics(config)
     for number, rule in enumerate(config.groups):
@@ -134,13 +134,13 @@ def _timing(config: Config) -> Iterator[Broken]:
         yield Broken(keys, timing.forget_after_seconds, allowed)
 
 
-def _collector(collector: Collector) -> Iterator[Broken]:
+def _collector(collector: Collector, topic: str) -> Iterator[Broken]:
     if collector.timeout_seconds > collector.interval_seconds:
         keys: tuple[KeyPath, ...] = (("collector", "timeout_seconds"), ("collector", "interval_seconds"))
         allowed = f"at most collector.interval_seconds, {collector.interval_seconds:g}: a round waits for it"
         yield Broken(keys, collector.timeout_seconds, allowed)
     if collector.failover_topic:
-        yield from _failover(collector)
+        yield from _failover(collector, topic)
     if collector.idle_offsets_seconds < collector.offsets_seconds:
         keys = (("collector", "idle_offsets_seconds"), ("collector", "offsets_seconds"))
         allowed = f"at least collector.offsets_seconds, {collector.offsets_seconds:g}"
@@ -160,9 +160,12 @@ def _collector(collector: Collector) -> Iterator[Broken]:
         yield Broken(keys, collector.file, "a file of this machine, since collector.output is file")
 
 
-def _failover(collector: Collector) -> Iterator[Broken]:
+def _failover(collector: Collector, topic: str) -> Iterator[Broken]:
+    if collector.failover_topic == topic:
+        keys: tuple[KeyPath, ...] = (("collector", "failover_topic"), ("source", "topic"))
+        yield Broken(keys, topic, "another topic than source.topic: it is compacted, so events would be lost")
     if collector.output == "file":
-        keys: tuple[KeyPath, ...] = (("collector", "output"), ("collector", "failover_topic"))
+        keys = (("collector", "output"), ("collector", "failover_topic"))
         yield Broken(keys, "file", "kafka, since collector.failover_topic is a topic of Kafka")
     if collector.timeout_seconds > FAILOVER_TIMEOUT_S:
         keys = (("collector", "timeout_seconds"), ("collector", "failover_topic"))

@@ -18,7 +18,7 @@ CHINESE_EVIDENCE = Sentences(
         o.SubscriptionsInTurn: "Broker 交替显示：{topics}：{refused_topic:?缺少 {refused_topic} 期间，Broker 拒绝对它的"
         "拉取|成员互相覆盖订阅关系}",
         o.QueueName: "{broker_name}/{queue_id}",
-        o.UnreadableQueues: "{cause}：{queues}{waiting:?（{at_least:?至少 |}{waiting} 条消息，读取于 {read_ts}）|}",
+        o.UnreadableQueues: "{cause}：{queues}{read_ts:?（{at_least:?至少 |}{waiting} 条消息，读取于 {read_ts}）|}",
         o.Unreadable: "{causes}",
         o.NoMemberListed: "没有任何 Broker 列出成员；{waiting:?{at_least:?至少|}堆积 {waiting} 条消息|堆积的消息数未知"
         "}{allowed_ms:?；配置允许没有成员的时间为 {allowed_ms:min_up} 分钟，现已超过|}{away_before_ms:?；此前没有成"

@@ -19,7 +19,7 @@ ENGLISH_EVIDENCE = Sentences(
         o.SubscriptionsInTurn: "brokers show different subscriptions in turn ({topics}): {refused_topic:?without"
         " {refused_topic} they refuse its pulls|members overwrite each other's}",
         o.QueueName: "{broker_name}/{queue_id}",
-        o.UnreadableQueues: "{cause}: {queues}{waiting:? ({at_least:?at least |}{waiting} {waiting:#message|messages},"
+        o.UnreadableQueues: "{cause}: {queues}{read_ts:? ({at_least:?at least |}{waiting} {waiting:#message|messages},"
         " read at {read_ts})|}",
         o.Unreadable: "{causes}",
         o.NoMemberListed: "no broker lists a member; {waiting:?{at_least:?at least |}{waiting} messages wait|how many"

@@ -58,8 +58,10 @@ class FactsTable:
                 new = new.property(name, value)
             new.addColumns(columns).partitionedBy(*FACTS.partitioned_by).execute()
         elif missing_columns(to_arrow_schema(self._spark.read.format("delta").load(self.path).schema), FACTS):
-            no_rows = self._spark.createDataFrame([], columns)
-            no_rows.write.format("delta").mode("append").option("mergeSchema", "true").save(self.path)
+            writer = self._spark.createDataFrame([], columns).write.format("delta").mode("append")
+            for note in self.notes()[:1]:  # the newest write says what was read, and maintenance keeps the newest one
+                writer = writer.option("userMetadata", msgspec.json.encode(note).decode())
+            writer.option("mergeSchema", "true").save(self.path)
 
     def append(self, rows: DataFrame, note: CommitNote, files: int = 1, once: tuple[str, int] | None = None) -> None:
         """Append rows of the operator's schema; ``once``: skip them if this (id, version) was appended before.

@@ -30,7 +30,7 @@ class KafkaSource:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def reader_options(self) -> dict[str, str]:
-        """Options of Spark's Kafka source. ``lost_records`` finds and reports lost data, which must not end the
+        """Options of Spark's Kafka source. ``kafka_offsets`` finds and reports lost data, which must not end the
         query.
         """
         return {

@@ -384,6 +384,11 @@ CLUSTERS = "host:port of one or more name servers, separated by semicolons"
             "collector.idle_offsets_seconds = 60: at least collector.offsets_seconds, 100",
         ),
         (
+            'failover_topic = "evenkeel-events"',
+            'collector.failover_topic = "evenkeel-events": another topic than source.topic: it is compacted, so events '
+            "would be lost",
+        ),
+        (
             'failover_topic = "collectors"\noutput = "file"',
             'collector.output = "file": kafka, since collector.failover_topic is a topic of Kafka',
         ),

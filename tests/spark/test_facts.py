@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from schemas.tables import FACTS
-from streaming.spark.facts import FactsTable
+from streaming.spark.facts import CommitNote, FactsTable
 from streaming.tables.creation import delta_properties, missing_columns
 
 pytestmark = pytest.mark.spark
@@ -38,8 +39,14 @@ def test_columns_and_fields_that_an_older_table_lacks_are_added(spark: SparkSess
     wanted = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
     spark.sql(f"CREATE TABLE delta.`{path}` ({wanted}) USING delta PARTITIONED BY (date)")
     assert [field.name for field in missing_columns(pa.schema(made(tmp_path).schema().to_arrow()), FACTS)]
-    FactsTable(spark, str(tmp_path)).create()
+    note = CommitNote(identity="query", batch_id=7, offsets={}, newest={"prod": 5})
+    schema = spark.read.format("delta").load(path).schema
+    row = spark.createDataFrame([(None,) * len(schema)], schema).write.format("delta").mode("append")
+    row.option("userMetadata", msgspec.json.encode(note).decode()).save(path)
+    table = FactsTable(spark, str(tmp_path))
+    table.create()
     assert not missing_columns(pa.schema(made(tmp_path).schema().to_arrow()), FACTS)
+    assert table.notes() == [note, note], "maintenance keeps the newest write: it must say what was read"
     version = made(tmp_path).version()
     FactsTable(spark, str(tmp_path)).create()
     assert made(tmp_path).version() == version, "nothing is missing any more"
