@@ -78,7 +78,7 @@ def kafka_output(config: Config) -> KafkaOutput:
 def membership(config: Config) -> Membership:
     """Of the collectors that agree by the topic ``failover_topic``. Raises CollectorError as ``client_options``."""
     options, servers, topic = client_options(config), config.source.bootstrap_servers, config.collector.failover_topic
-    return Membership(config.collector.clusters, lambda: connect(servers, options, topic), topic)
+    return Membership(config.collector.clusters, lambda assignor: connect(servers, options, topic, assignor), topic)
 
 
 def client_options(config: Config) -> dict[str, object]:

@@ -7,10 +7,12 @@ import math
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import cast
 
 import pytest
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaError
 
 from schemas.events import ConsumeProgress
@@ -32,7 +34,6 @@ from tests.collector.test_cluster_probe import QUICK, Told, play
 from tests.collector.test_real_kafka import until
 
 NOW = 1_700_000_000_000
-TAKES_OVER_WITHIN_S = 15
 # kafka-python leaves the socket of an attempt that failed to Python's collector
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 
@@ -76,11 +77,11 @@ def own_kafka(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[Loop
 @contextmanager
 def collector(own_kafka: LoopbackKafka) -> Iterator[Elected]:
     """A member of the group that asks the cluster ``prod``, as soon as it may."""
-    membership = Membership(["prod"], lambda: connect(own_kafka.bootstrap_servers, {}, "collectors"), "collectors")
+    membership = Membership(["prod"], partial(connect, own_kafka.bootstrap_servers, {}, "collectors"), "collectors")
     membership.start()
     try:
         elected = Elected("prod", membership)
-        until(elected.begin, TAKES_OVER_WITHIN_S)
+        until(elected.begin)
         yield elected
         elected.stopped()
     finally:
@@ -185,4 +186,4 @@ def test_a_topic_with_another_number_of_partitions_is_refused(own_kafka: Loopbac
     """Clusters of partitions that do not exist would be asked by nobody."""
     own_kafka.create_topic("collectors", partitions=1)
     with pytest.raises(KafkaError, match="has 1 partitions and must have 48"):
-        connect(own_kafka.bootstrap_servers, {}, "collectors")
+        connect(own_kafka.bootstrap_servers, {}, "collectors", CooperativeStickyAssignor())

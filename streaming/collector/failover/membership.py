@@ -36,7 +36,7 @@ RETRY_AFTER_S = 2
 log = logging.getLogger(__name__)
 
 
-def connect(bootstrap_servers: str, options: Mapping[str, Any], topic: str) -> tuple[Any, Any]:
+def connect(bootstrap_servers: str, options: Mapping[str, Any], topic: str, assignor: Any) -> tuple[Any, Any]:
     """A consumer of the group and a producer; the topic is created if it is missing. Raises KafkaError, OSError."""
     servers = list(server_list(bootstrap_servers))
     check_reachable(servers)
@@ -48,7 +48,7 @@ def connect(bootstrap_servers: str, options: Mapping[str, Any], topic: str) -> t
         session_timeout_ms=SESSION_MS,
         heartbeat_interval_ms=HEARTBEAT_MS,
         max_poll_interval_ms=2 * SESSION_MS,
-        partition_assignment_strategy=[CooperativeStickyAssignor],
+        partition_assignment_strategy=[assignor],
         auto_offset_reset="earliest",
         enable_auto_commit=False,
         **without_compression,
@@ -93,13 +93,13 @@ def partition_of(cluster: str) -> int:
 class Membership(ConsumerRebalanceListener):
     """The partitions that this collector owns, and the newest record of each cluster in them.
 
-    ``clusters``: those of the configuration. ``connect`` makes a consumer of the group and a producer; it raises
-    KafkaError or OSError while Kafka is away.
+    ``clusters``: those of the configuration. ``connect`` makes a consumer of the group, with the given assignor, and a
+    producer; it raises KafkaError or OSError while Kafka is away.
     ``begin``, ``write`` and ``stopped`` are called by the loop of each cluster. Kafka gets a partition back when no
     cluster of it is asked any more and the last memories are written.
     """
 
-    def __init__(self, clusters: Iterable[str], connect: Callable[[], tuple[Any, Any]], topic: str) -> None:
+    def __init__(self, clusters: Iterable[str], connect: Callable[[Any], tuple[Any, Any]], topic: str) -> None:
         self._partitions = frozenset(map(partition_of, clusters))
         self._connect = connect
         self._topic = topic
@@ -108,6 +108,7 @@ class Membership(ConsumerRebalanceListener):
         self._to_write: dict[str, bytes] = {}
         self._unsaved: set[str] = set()  # clusters of which that was logged
         self._producer: Any = None
+        self._assignor: Any = None
         self._term = Term(SESSION_MS, REQUEST_MS)
         self._owned: frozenset[int] = frozenset()  # and read to the end
         self._unread: dict[int, int] = {}  # owned, and up to which offset they must be read
@@ -154,7 +155,8 @@ class Membership(ConsumerRebalanceListener):
     def _run(self) -> None:
         while not self._over.is_set():
             try:
-                consumer, self._producer = self._connect()
+                self._assignor = CooperativeStickyAssignor()
+                consumer, self._producer = self._connect(self._assignor)
                 self._follow(consumer)
             except (KafkaError, OSError) as error:
                 if not self._is_away:
@@ -233,6 +235,7 @@ class Membership(ConsumerRebalanceListener):
 
     def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
         self._term.end()
+        self._assignor.member_assignment = None  # kafka-python would claim what others own by now
         self._to_write.clear()  # another collector may have written since
         self._give_back({one.partition for one in lost})
 
