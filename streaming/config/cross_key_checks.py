@@ -30,7 +30,7 @@ class Broken(NamedTuple):
     allowed: str
 
 
-FAILOVER_TIMEOUT_S = 3  # a request is over by then; collector/failover/term counts on it
+FAILOVER_TIMEOUT_S = 3  # a request is over by then; collector/failover/membership counts on it
 TABLES: KeyPath = ("tables", "path")
 CHECKPOINT: KeyPath = ("job", "checkpoint")
 NOTIFIER: KeyPath = ("notify", "state")

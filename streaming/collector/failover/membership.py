@@ -1,9 +1,9 @@
 """Kafka's group membership decides which collector asks which cluster.
 
 All collectors with one configuration are consumers of one topic. Each cluster belongs to one partition of it, by its
-name alone, so that collectors whose lists of clusters differ for a while agree about each cluster. Whoever owns the
-partition asks the cluster. The records of a partition are the memories of its clusters: a successor has read them
-before it begins to ask.
+name alone, so that collectors whose lists of clusters differ for a while agree about each cluster. The collector that
+owns the partition asks the cluster. The records of a partition are the memories of its clusters: a successor has read
+them before it begins to ask.
 """
 
 import logging
@@ -21,12 +21,13 @@ from kafka.errors import KafkaError, KafkaTimeoutError, TopicAlreadyExistsError
 
 from streaming.collector.failover.term import Term
 from streaming.collector.output.kafka import check_reachable
+from streaming.config.cross_key_checks import FAILOVER_TIMEOUT_S
 from streaming.config.values import server_list
 
 PARTITIONS = 48  # has many divisors, so that two, three, four, six and eight collectors get equally many
 SESSION_MS = 9_000  # Kafka gives the clusters of a silent collector away after this; its brokers allow 6 s and more
 HEARTBEAT_MS = 1_000
-REQUEST_MS = 3_000  # a request is over by then: config/cross_key_checks allows no longer timeout_seconds
+REQUEST_MS = FAILOVER_TIMEOUT_S * 1000  # a request is over by then
 POLL_MS = 200
 STOP_ASKING_WITHIN_S = 4  # Kafka's session goes on meanwhile, since it is longer
 WRITE_WITHIN_S = 3
@@ -74,7 +75,7 @@ def _check_partitions(consumer: Any, topic: str) -> None:
 
 
 def _create(topic: str, options: Mapping[str, Any]) -> None:
-    """Kafka's own number of replicas holds for it. Whoever may not create topics finds one that exists."""
+    """It gets Kafka's default number of replicas. A topic that exists is left as it is."""
     admin = KafkaAdminClient(**options)
     try:
         if topic not in admin.list_topics():
@@ -210,7 +211,7 @@ class Membership(ConsumerRebalanceListener):
                 self._owned |= {number}
 
     def _write(self, numbers: Iterable[int]) -> None:
-        """Sends the records that wait, of the clusters in these partitions. One that fails is said once."""
+        """Sends the records that wait, of the clusters in these partitions. A failure is logged once a cluster."""
         for cluster in [one for one in self._to_write if partition_of(one) in numbers]:
             record = self._to_write.pop(cluster)
             try:
@@ -225,7 +226,7 @@ class Membership(ConsumerRebalanceListener):
             self._unsaved.add(cluster)
             log.error("%s: what this collector remembers cannot be saved: %s", cluster, error)
 
-    # --- what Kafka tells, within poll
+    # --- what Kafka calls, within poll
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Nothing is asked before the partitions have been read."""

@@ -1,7 +1,8 @@
 """The time for which a collector may ask: until Kafka may give its clusters to another one.
 
 Nobody fences a collector that was paused or cut off: RocketMQ answers everybody. So a collector stops by itself, by the
-monotonic clock, before the broker of Kafka can have ended its session. Ownership is a level: each request asks anew.
+monotonic clock, before the broker of Kafka can have ended its session. Ownership is a level: it is checked before each
+request.
 """
 
 import math
