@@ -5,11 +5,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 
+# The table is read whole first: a printed result reads a part of a dataset only, and threads that still read ahead while
+# Python ends abort the process ("terminate called without an active exception"), rarely.
 DUCKDB = """{python} - <<'EOF'
 import duckdb
 from deltalake import DeltaTable
 
-alerts = DeltaTable({alerts!r}).to_pyarrow_dataset()
+alerts = DeltaTable({alerts!r}).to_pyarrow_table()
 print(duckdb.sql("SELECT ts, consumer_group, topic, kind, state, cause FROM alerts ORDER BY ts, consumer_group, seq"))
 EOF"""
 SPARK = """{python} - <<'EOF'
