@@ -5,8 +5,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 
-# The table is read whole first: a printed result reads a part of a dataset only, and threads that still read ahead while
-# Python ends abort the process ("terminate called without an active exception"), rarely.
+# The table is read whole first. A printed result reads only a part of a dataset, and threads that read ahead while
+# Python ends can abort the process ("terminate called without an active exception").
 DUCKDB = """{python} - <<'EOF'
 import duckdb
 from deltalake import DeltaTable
