@@ -32,6 +32,8 @@ def evaluate(group: Group, before: int) -> None:
         _note_how_long_evidence_lasts(group)
         is_at_rest = not 0 < state.evidence_lasts_until_ts <= state.now
         if is_at_rest and not may_have_news(group) and not has_group_news(group, before):
+            for alert in state.alerts:  # all are supported now: with one that is not, no evaluation is skipped
+                alert.seen_ts = state.now
             return
     try:
         _evaluate(group, before)

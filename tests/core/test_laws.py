@@ -265,6 +265,10 @@ def facts_of(events: list[AnyEvent], timers: Settings, forced: bool = False) -> 
     ],
     mishaps=[("drop round", 0, 1), ("delay", 0, 2), ("double", 11, 1), ("double", 0, 1), ("drop round", 2552, 1)],
 )
+@example(
+    happenings=[("run", 1), ("run", 1), ("run", 1), ("route", (0, (1, 2, 6))), ("run", 8), ("route", (0, 1))],
+    mishaps=[],
+)
 def test_evaluating_at_every_marker_gives_the_same_facts(
     happenings: list[tuple[str, object]], mishaps: list[tuple[str, int, int]]
 ) -> None:
