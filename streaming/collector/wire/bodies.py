@@ -1,20 +1,18 @@
 """Replies to answers (`answers`): RocketMQ's bodies, read. What cannot be read is an answer without code."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct, field
 
-from streaming.collector.wire import answers
+from streaming.collector.wire import answers, queue_tables
 from streaming.collector.wire.client import Reply
-from streaming.collector.wire.fastjson import FastJsonError, loads
+from streaming.collector.wire.fastjson import FastJsonError
 
 T = TypeVar("T")
 MASTER_ID = "0"
 DIGITS_OF_A_LONG = 18
-NO_QUEUES, NO_QUEUES_MENDED = b'{"mqTable":},', b'{"mqTable":{},'  # as librocketmq writes that a client owns none
 INNER_PRODUCER = "CLIENT_INNER_PRODUCER"  # MixAll.CLIENT_INNER_PRODUCER_GROUP
 
 
@@ -94,7 +92,7 @@ def running_info(reply: Reply, asked: Asked, client_id: str) -> answers.RunningI
 
 
 def consume_stats(reply: Reply, asked: Asked, topic: str | None = None) -> answers.ConsumeStatsAnswer:
-    table, error = _read(reply, lambda body: _queues(_table(_loaded(body)).get("offsetTable"), answers.OffsetRow))
+    table, error = _read(reply, queue_tables.consume_stats)
     return answers.ConsumeStatsAnswer(**asked.common(reply, error), topic=topic, table=table)
 
 
@@ -185,18 +183,7 @@ def _typed(body: bytes, kind: type[T]) -> T:
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return msgspec.convert(_loaded(body), kind)
-
-
-def _loaded(body: bytes) -> Any:
-    """Half a surrogate pair is JSON, but no text: it could not be written again."""
-    value = loads(body)
-    if rb"\ud" in body.lower():
-        try:
-            json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            raise FastJsonError(f"not text: {error.reason}") from None
-    return value
+        return msgspec.convert(queue_tables.loaded(body), kind)
 
 
 def _foremost(replicas: Mapping[str, str]) -> str:
@@ -206,12 +193,12 @@ def _foremost(replicas: Mapping[str, str]) -> str:
 
 
 def _running_info(body: bytes) -> dict[str, Any]:
-    info = _table(_loaded(body.replace(NO_QUEUES, NO_QUEUES_MENDED, 1) if body.startswith(NO_QUEUES) else body))
-    properties = _table(info.get("properties"))
+    info = queue_tables.running_info(body)
+    properties = info.properties
     return {
-        "mq_table": _queues(_spelt_as_in_java(info.get("mqTable")), answers.ProcessQueue),
-        "mq_pop_table": _queues(info.get("mqPopTable"), answers.ProcessQueue),
-        "subscriptions": msgspec.convert(info.get("subscriptionSet") or (), tuple[answers.SubscriptionData, ...]),
+        "mq_table": info.mq_table,
+        "mq_pop_table": info.mq_pop_table,
+        "subscriptions": info.subscriptions,
         "start_timestamp": _text(properties.get("PROP_CONSUMER_START_TIMESTAMP")),
         "strategy": _text(properties.get("allocateMessageQueueStrategy")),
         "orderly": _text(properties.get("PROP_CONSUMEORDERLY")),
@@ -219,35 +206,6 @@ def _running_info(body: bytes) -> dict[str, Any]:
         "message_model": _text(properties.get("messageModel")),
         "consume_type": _text(properties.get("PROP_CONSUME_TYPE")),
     }
-
-
-def _spelt_as_in_java(table: Any) -> Any:
-    """Go's ``ProcessQueueInfo`` has ``dropped`` where Java's has ``droped``."""
-    if not isinstance(table, dict):
-        return table
-    of_go = {key: value for key, value in table.items() if isinstance(value, dict) and "dropped" in value}
-    return table | {key: {"droped": value["dropped"], **value} for key, value in of_go.items()}
-
-
-def _queues(table: Any, kind: type[T]) -> tuple[T, ...]:
-    """A map whose keys are message queues, a row each."""
-    return tuple(msgspec.convert({**_queue(key), **_table(value)}, kind) for key, value in _table(table).items())
-
-
-def _queue(key: str) -> dict[str, Any]:
-    """A queue that was a key: its text is JSON once more, and may hide half a surrogate pair from the first reading."""
-    try:
-        return _table(_loaded(key.encode()))
-    except UnicodeEncodeError as error:
-        raise FastJsonError(f"not text: {error.reason}") from None
-
-
-def _table(value: Any) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise FastJsonError(f"an object expected, {type(value).__name__} found")
-    return value
 
 
 def _text(value: Any) -> str | None:
