@@ -14,9 +14,9 @@ from streaming.cli.run import exposed_by_run
 from streaming.config.alerts import Alerts, Monitor, Pages
 from streaming.config.sections import Config, Job, Metrics, Notify, Source, Spark, Tables, Web
 from streaming.demo.example_queries import example_queries
-from streaming.demo.fleet import demo_templates
 from streaming.demo.live_run import FINISH_WITHIN_S, TOPIC, DemoRun
-from streaming.demo.schedule import CLUSTER, load_scenarios
+from streaming.demo.recording_schedule import CLUSTER, load_scenarios
+from streaming.demo.simulated_schedule import demo_templates
 from streaming.demo.terminal import Terminal
 from streaming.loopback.kafka import LoopbackKafka, free_port, kafka_jars
 from streaming.metrics.endpoints import start_serving

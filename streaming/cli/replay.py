@@ -15,7 +15,7 @@ from streaming.replay.alert_transitions import as_json, details, headline
 from streaming.replay.core_engine import Outcome, run_core
 from streaming.replay.input_file import Counts, open_input
 from streaming.replay.recording import DEFAULT_CLUSTER
-from streaming.snapshots.group_text import ALERT_STYLES
+from streaming.snapshots.group_tables import ALERT_STYLES
 from streaming.wording.names import plain, plain_lines
 from streaming.wording.numbers import counted
 

@@ -18,14 +18,13 @@ from streaming.config.cross_key_checks import NOTIFIER
 from streaming.errors import SetupError
 from streaming.file_lock import Holder
 from streaming.notifier.silence_files import SilenceFiles, new_id
-from streaming.notifier.silences import Silence
+from streaming.notifier.silences import LONGEST_DAYS, Silence
 from streaming.notifier.state_files import read_open_alerts, running_notifier
 from streaming.wall_clock import now_ms
 from streaming.wording.lists import first_of
 from streaming.wording.names import plain
 
 MINUTES = {"m": 1, "h": 60, "d": 1440}
-LONGEST_DAYS = 31
 NAMES_AT_MOST = 5
 TROUBLES = ("monitor_blind", "monitor_late", "monitor_contradicted", "group_blind")
 

@@ -8,9 +8,10 @@ from streaming.core.alerts.phases import PENDING_PHASES
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.observation import observe
 from streaming.core.finding_kinds import RIGHT
-from streaming.core.findings.group_findings import FLAPPING_CLIENT_MS, find_group_findings, lasting_group_findings
+from streaming.core.findings.group_findings import find_group_findings, lasting_group_findings
 from streaming.core.findings.queue_facts import record_findings
 from streaming.core.findings.queue_findings import TopicFindings, judge_topics
+from streaming.core.findings.rebalance_storm import FLAPPING_CLIENT_MS
 from streaming.core.findings.verdict import GroupFinding
 from streaming.core.group_status import REPEAT_STATUS_MS, emit_group_status
 from streaming.core.member_facts import emit_member_facts

@@ -1,6 +1,6 @@
 """Rebalances: from the change that began one to the time when every queue has its expected owner again.
 
-How many changes are a REBALANCE_STORM stands in ``findings/group_findings``.
+How many changes are a REBALANCE_STORM stands in ``findings/rebalance_storm``.
 """
 
 from collections import Counter

@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 
 from schemas.facts import AlertFact, AlertState, Fact, GroupFact
 from streaming.core.finding_kinds import RIGHT
-from streaming.demo.schedule import Scenario
+from streaming.demo.recording_schedule import Scenario
 from streaming.replay.alert_transitions import AlertTransition, details, headline
-from streaming.snapshots.group_text import ALERT_STYLES, status_style
+from streaming.snapshots.group_tables import ALERT_STYLES, status_style
 from streaming.snapshots.lines import Line
 from streaming.wording.numbers import counted
 

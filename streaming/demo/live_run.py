@@ -22,11 +22,11 @@ from schemas.tables import FACTS
 from streaming.collector.exposed import CollectorExposed
 from streaming.config.sections import Config, Source
 from streaming.config.values import host_and_port
-from streaming.demo.fleet import GROUPS, simulated_schedule
 from streaming.demo.live_output import LiveOutput
 from streaming.demo.played_collector import PlayedCollector
 from streaming.demo.publisher import Publisher
-from streaming.demo.schedule import CLUSTER, Scenario, Scheduled, schedule
+from streaming.demo.recording_schedule import CLUSTER, Scenario, Scheduled, schedule
+from streaming.demo.simulated_schedule import GROUPS, simulated_schedule
 from streaming.demo.terminal import Terminal
 from streaming.log_format import TextLines
 from streaming.metrics.endpoints import start_serving

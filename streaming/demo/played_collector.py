@@ -23,7 +23,7 @@ from streaming.collector.wire.answers import (
     SubscriptionGroupAnswer,
 )
 from streaming.collector.wire.requests import Code, Outcome, RequestCounts
-from streaming.demo.schedule import CLUSTER, Scheduled
+from streaming.demo.recording_schedule import CLUSTER, Scheduled
 
 CODES: dict[type[Answer], Code] = {
     ConsumerListAnswer: Code.GET_CONSUMER_LIST_BY_GROUP,

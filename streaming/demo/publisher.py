@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 
 from streaming.collector.output.kafka import KafkaOutput, make_producer
-from streaming.demo.schedule import Scheduled
+from streaming.demo.recording_schedule import Scheduled
 
 POLL_S = 0.2
 CLOSE_WITHIN_S = 10

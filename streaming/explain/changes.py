@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from schemas.facts import EvaluationFailedFact, EventsLostFact, Fact, MembershipFact, Payload, RebalanceFact
 from streaming.explain.snapshot import GroupChange
 from streaming.wording.lists import grouped
-from streaming.wording.numbers import age, counted
+from streaming.wording.numbers import counted
+from streaming.wording.times import age
 
 LATELY_MS = 3_600_000
 MOST_CHANGES = 20

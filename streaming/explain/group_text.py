@@ -22,7 +22,7 @@ from streaming.explain.snapshot import (
 from streaming.explain.times import Moment
 from streaming.notices.english import ENGLISH
 from streaming.notices.evidence_english import in_english
-from streaming.snapshots.group_text import (
+from streaming.snapshots.group_tables import (
     ALERT_STYLES,
     QueueRow,
     finding_title,
@@ -33,8 +33,8 @@ from streaming.snapshots.group_text import (
 from streaming.snapshots.lines import DEEPER, INDENT, Line, Row, paragraph, without_control_characters
 from streaming.wording.lists import grouped, joined
 from streaming.wording.names import cut, named
-from streaming.wording.numbers import age, counted
-from streaming.wording.times import moment
+from streaming.wording.numbers import counted
+from streaming.wording.times import age, moment
 
 
 def lines_of(group: ExplainedGroup, width: int, zone: tzinfo | None) -> Iterator[Line]:

@@ -5,8 +5,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import NamedTuple
 
 from streaming.errors import SourceError
-from streaming.wording.numbers import age
-from streaming.wording.times import EPOCH, clock
+from streaming.wording.times import EPOCH, age, clock
 
 _AGO = re.compile(r"-?(\d{1,9})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}

@@ -8,11 +8,12 @@ from streaming.core.allocation.strategies import strategy_of_class
 from streaming.core.finding_kinds import RIGHT
 from streaming.inspect.members import total, total_lag
 from streaming.inspect.snapshot import Finding, InspectedGroup, InspectedMember, InspectedQueue, Undecided
-from streaming.snapshots.group_text import QueueRow, finding_title, member_table, queue_tables, status_style
+from streaming.snapshots.group_tables import QueueRow, finding_title, member_table, queue_tables, status_style
 from streaming.snapshots.lines import DEEPER, INDENT, Line, Row, paragraph
 from streaming.wording.lists import grouped, joined
 from streaming.wording.names import cut, cut_middle
-from streaming.wording.numbers import age, counted, rate, short
+from streaming.wording.numbers import counted, rate, short
+from streaming.wording.times import age
 
 LABEL_WIDTH = 9
 EVIDENCE_LINES = 4

@@ -19,8 +19,8 @@ from streaming.inspect.snapshot import Undecided
 from streaming.inspect.stalling import may_stall
 from streaming.notices.evidence_english import in_english, reason_in_english
 from streaming.wording.lists import grouped, joined
-from streaming.wording.numbers import age, counted
-from streaming.wording.times import moment
+from streaming.wording.numbers import counted
+from streaming.wording.times import age, moment
 
 SHOWN = {
     Kind.DUPLICATED: "more than one instance reports that it owns them",

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from schemas.reasons import ReasonDetails
 from streaming.notices.evidence import Clock, Sentences, reason_said
-from streaming.wording.numbers import age
+from streaming.wording.times import age
 
 
 class Noun(NamedTuple):

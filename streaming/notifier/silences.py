@@ -7,6 +7,8 @@ from msgspec import Struct
 
 from streaming.notices.notice import MonitorTrouble, OpenAlert
 
+LONGEST_DAYS = 31  # of a silence, so that nobody forgets one for good
+
 
 class Silence(Struct, frozen=True, kw_only=True):
     """A silence: shell patterns that must all match, start and end (epoch ms, end excluded), its author and reason."""

@@ -1,4 +1,4 @@
-"""Numbers, ages and queue ids in short."""
+"""Numbers and queue ids in short."""
 
 from collections.abc import Iterable
 
@@ -17,15 +17,6 @@ def short(value: int | None) -> str:
         if value < limit:
             return f"{value // divisor}{unit}"
     return f"{value // 1_000_000_000}G"
-
-
-def age(milliseconds: int) -> str:
-    """``12 s``, ``5 min``, ``3 h``, ``9 d``."""
-    seconds = max(0, milliseconds) // 1000
-    for limit, divisor, unit in ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3600, "h")):
-        if seconds < limit:
-            return f"{seconds // divisor} {unit}"
-    return f"{seconds // 86_400} d"
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,5 +1,6 @@
-"""Moments in words. In UTC unless a zone is named: readers sit in several zones, and logs are in UTC.
+"""Moments and durations in words.
 
+A moment is in UTC unless a zone is named: readers sit in several zones, and logs are in UTC.
 A ``zone`` of None is this machine's.
 """
 
@@ -37,6 +38,15 @@ def clock(ts: int, now: int, zone: tzinfo | None = timezone.utc) -> str:
     """``16:58:03``, with its day in front where that is another than ``now``'s."""
     at = _at(ts, zone)
     return f"{at:%H:%M:%S}" if at.date() == _at(now, zone).date() else f"{at:%m-%d %H:%M:%S}"
+
+
+def age(milliseconds: int) -> str:
+    """``12 s``, ``5 min``, ``3 h``, ``9 d``."""
+    seconds = max(0, milliseconds) // 1000
+    for limit, divisor, unit in ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3600, "h")):
+        if seconds < limit:
+            return f"{seconds // divisor} {unit}"
+    return f"{seconds // 86_400} d"
 
 
 def _at(ts: int, zone: tzinfo | None = timezone.utc) -> datetime:

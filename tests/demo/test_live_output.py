@@ -10,7 +10,7 @@ from rich.console import Console
 from schemas.facts import AlertFact, Fact
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.demo.live_output import LiveOutput
-from streaming.demo.schedule import CLUSTER, Scenario, load_scenarios, schedule
+from streaming.demo.recording_schedule import CLUSTER, Scenario, load_scenarios, schedule
 from streaming.demo.terminal import Terminal
 from streaming.replay.core_engine import core_facts
 from tests.demo.values import values

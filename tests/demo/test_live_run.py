@@ -14,7 +14,7 @@ from kafka import KafkaConsumer
 from streaming.cli.demo import demo_alerts
 from streaming.demo.live_run import FINISH_WITHIN_S, StderrToFile, records_read
 from streaming.demo.publisher import Publisher
-from streaming.demo.schedule import load_scenarios, schedule
+from streaming.demo.recording_schedule import load_scenarios, schedule
 from streaming.loopback import LoopbackKafka
 from tests.records import accepted
 

@@ -7,9 +7,9 @@ import pytest
 
 from streaming.collector.exposed import CollectorExposed
 from streaming.collector.output.kafka import KafkaOutput, make_producer
-from streaming.demo.fleet import GROUPS, simulated_schedule
 from streaming.demo.played_collector import PlayedCollector
-from streaming.demo.schedule import CLUSTER, Scheduled, load_scenarios, schedule
+from streaming.demo.recording_schedule import CLUSTER, Scheduled, load_scenarios, schedule
+from streaming.demo.simulated_schedule import GROUPS, simulated_schedule
 from streaming.metrics.exposition import Exposed, Exposition
 from streaming.simulation.load.fleet_spec import FleetSpec, faults_named, templates_for
 from streaming.simulation.load.segment import ROUND_MS

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from schemas.events import encode_event
-from streaming.demo.schedule import Scheduled
+from streaming.demo.recording_schedule import Scheduled
 
 
 def values(played: Iterable[Scheduled]) -> list[bytes]:

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from streaming.demo.schedule import CLUSTER, load_scenarios
+from streaming.demo.recording_schedule import CLUSTER, load_scenarios
 from streaming.loopback import LoopbackKafka
 from streaming.loopback.kafka import free_port
 from tests.e2e.conftest import MakeJob

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.demo.schedule import CLUSTER, load_scenarios
+from streaming.demo.recording_schedule import CLUSTER, load_scenarios
 from streaming.loopback import LoopbackKafka
 from streaming.loopback.kafka import free_port
 from tests.collector.fake_rocketmq import served

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from streaming.demo.publisher import Publisher
-from streaming.demo.schedule import CLUSTER, Scenario, load_scenarios, schedule
+from streaming.demo.recording_schedule import CLUSTER, Scenario, load_scenarios, schedule
 from streaming.loopback import LoopbackKafka
 from streaming.wall_clock import now_ms
 from tests.e2e.conftest import MakeJob

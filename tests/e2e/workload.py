@@ -12,7 +12,7 @@ from schemas.facts import Fact, QuarantineFact
 from schemas.records import MAX_RECORD_BYTES, group_key
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
-from streaming.demo.schedule import Scenario, end_of, load_scenarios, moved_by
+from streaming.demo.recording_schedule import Scenario, end_of, load_scenarios, moved_by
 from streaming.loopback import LoopbackKafka
 from streaming.replay.recording import RecordingTranslation
 from streaming.wall_clock import now_ms

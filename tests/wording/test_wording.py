@@ -5,7 +5,8 @@ from rich.cells import cell_len
 
 from streaming.snapshots.lines import Column, laid_out
 from streaming.wording.names import cut, cut_middle, named, plain, wrapped
-from streaming.wording.numbers import age, folded, ranges, rate, short
+from streaming.wording.numbers import folded, ranges, rate, short
+from streaming.wording.times import age
 
 
 @pytest.mark.parametrize(

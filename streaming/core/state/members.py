@@ -32,6 +32,12 @@ def addresses_of(client: Client, index: int | None = None) -> tuple[str, ...]:
     return tuple(sorted({with_host(address, client.client_id) for seen in known for address in seen.split()}))
 
 
+def indices_of(group: Group, names: set[str]) -> tuple[int, ...]:
+    """The indices of the clients with these ids, or on these hosts."""
+    clients = enumerate(group.state.clients)
+    return tuple(p for p, client in clients if {client.client_id, host_of(client.client_id)} & names)
+
+
 def digest_of(client_ids: Iterable[str]) -> bytes:
     return blake2b("\n".join(client_ids).encode("utf-8", "surrogatepass"), digest_size=8).digest()
 

@@ -10,7 +10,7 @@ from streaming.explain.snapshot import ExplainedQueue
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.inspect.group_text import full_lines as inspected_lines
 from streaming.inspect.snapshot import InspectedGroup, InspectedQueue
-from streaming.snapshots.group_text import MOST_MEMBERS, finding_style, member_table
+from streaming.snapshots.group_tables import MOST_MEMBERS, finding_style, member_table
 from streaming.snapshots.lines import Row
 from tests.explain.facts import T0, Teller
 

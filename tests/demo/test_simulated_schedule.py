@@ -6,9 +6,9 @@ import pytest
 
 from schemas.facts import AlertFact, AlertState, GroupFact
 from streaming.core.default_settings import DEFAULT_SETTINGS
-from streaming.demo.fleet import APART_MS, GROUPS, WORDS, simulated_schedule
 from streaming.demo.live_output import LiveOutput
-from streaming.demo.schedule import CLUSTER, Scheduled
+from streaming.demo.recording_schedule import CLUSTER, Scheduled
+from streaming.demo.simulated_schedule import APART_MS, GROUPS, WORDS, simulated_schedule
 from streaming.replay.core_engine import core_facts
 from streaming.simulation.faults import FAULT_NAMED
 from streaming.simulation.load.fleet_spec import JOIN, FleetSpec, faults_named, templates_for

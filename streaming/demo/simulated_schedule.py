@@ -7,7 +7,7 @@ from itertools import count
 from random import Random
 
 from schemas.events import decode_event
-from streaming.demo.schedule import CLUSTER, Scheduled
+from streaming.demo.recording_schedule import CLUSTER, Scheduled
 from streaming.simulation.load.fleet_spec import JOIN, FleetSpec, faults_named, templates_for
 from streaming.simulation.load.generated_fleet import GeneratedFleet
 from streaming.simulation.load.generated_group import GeneratedGroup, GroupIdentity, GroupRound

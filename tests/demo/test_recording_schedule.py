@@ -8,7 +8,7 @@ import pytest
 from schemas.events import AnyEvent, AssignmentReport, Round, TopicRoute
 from schemas.records import group_key
 from streaming.core.default_settings import DEFAULT_SETTINGS
-from streaming.demo.schedule import CLUSTER, SCENARIOS, Scenario, Scheduled, load_scenarios, schedule
+from streaming.demo.recording_schedule import CLUSTER, SCENARIOS, Scenario, Scheduled, load_scenarios, schedule
 from streaming.replay.alert_transitions import transitions
 from streaming.replay.core_engine import core_facts
 from tests.demo.values import values
