@@ -266,6 +266,57 @@ def test_refusal_is_never_taken_for_an_empty_group() -> None:
     play(scene)
 
 
+def test_connections_say_who_is_listed() -> None:
+    """By as many entries: here one id has two connections."""
+
+    async def scene(told: Told) -> None:
+        await told.round()
+        assert [broker.client_ids for broker in told.marker().brokers] == [("c1", "c1", "c2")] * 2
+        lists = [node.requests[38] for node in told.fake.nodes.values()]
+        await told.round()
+        assert [broker.client_ids for broker in told.marker().brokers] == [("c1", "c1", "c2")] * 2
+        assert [node.requests[38] for node in told.fake.nodes.values()] == lists
+
+    members = [FakeClient("c2"), FakeClient("c1"), FakeClient("c1")]
+    play(scene, FakeCluster(groups={"g": FakeGroup(members)}), replace(QUICK, first_ask_ms=60_000))
+
+
+@pytest.mark.parametrize("answer", [(16, b"no permission"), (0, b"{}"), (0, b"not JSON")])
+def test_list_is_asked_for_where_connections_do_not_give_it(answer: tuple[int, bytes]) -> None:
+    async def scene(told: Told) -> None:
+        told.fake._203 = lambda *_: answer  # type: ignore[method-assign]
+        await told.round()
+        assert [(broker.answered, broker.client_ids) for broker in told.marker().brokers] == [(True, ("c1", "c2"))] * 2
+
+    play(scene)
+
+
+def test_list_is_known_though_requests_for_connections_hang() -> None:
+    """A broker has other threads for lists: those of administration may all wait for clients."""
+
+    async def hang(*_: object) -> tuple[int, bytes]:
+        await asyncio.sleep(60)
+        return 0, b""
+
+    async def scene(told: Told) -> None:
+        await told.round()
+        answering, told.fake._203 = told.fake._203, hang  # type: ignore[method-assign, assignment]
+        await told.round()
+        assert [broker.answered for broker in told.marker().brokers] == [False, False]
+        assert str(told.marker().brokers[0].error).startswith("no answer within")
+        for _ in range(3):
+            await told.round()
+            assert [broker.client_ids for broker in told.marker().brokers] == [("c1", "c2")] * 2
+        told.fake._203 = answering  # type: ignore[method-assign]
+        for _ in range(3):
+            await told.round()
+        lists = [node.requests[38] for node in told.fake.nodes.values()]
+        await told.round()
+        assert [node.requests[38] for node in told.fake.nodes.values()] == lists
+
+    play(scene)
+
+
 def test_group_whose_members_have_all_gone_is_told_as_empty() -> None:
     async def scene(told: Told) -> None:
         await told.round()
@@ -281,9 +332,9 @@ def test_dead_system_and_excluded_groups_are_not_told() -> None:
         report = await told.round()
         assert {marker.group for marker in told.of(Round)} == {"g", "MQ_INST_1%g"}
         assert report.without_members == 1
-        before = told.fake.nodes["broker-a"].requests[38]
+        before = told.fake.nodes["broker-a"].requests[203]
         await told.round()
-        assert told.fake.nodes["broker-a"].requests[38] == before + 2
+        assert told.fake.nodes["broker-a"].requests[203] == before + 2
 
     alive = FakeGroup([FakeClient("c1")])
     groups = dict.fromkeys(("g", "MQ_INST_1%g", "test-1", "TOOLS_CONSUMER", "CID_RMQ_SYS_TRANS"), alive)

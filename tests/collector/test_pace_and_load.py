@@ -34,10 +34,10 @@ def test_load_is_what_the_policy_comes_to() -> None:
     silent = Footprint(("a",), {"c1": "a"}, False, ("T",))
     found = request_load.estimate([group, silent], {"a": 100, "b": 0}, DEFAULT_POLICY)
     assert found.brokers["b"] == pytest.approx(
-        {"groups": 1 / 30, "lists": 0.2, "connections": 0.2, "offsets": 0.05, "running info": 0.05}
+        {"groups": 1 / 30, "lists": 0, "connections": 0.2, "offsets": 0.05, "running info": 0.05}
     )
     assert found.brokers["a"] == pytest.approx(
-        {"groups": 1 / 30, "lists": 0.4 + 2, "connections": 0.4, "offsets": 0.05, "running info": 0.1}
+        {"groups": 1 / 30, "lists": 2, "connections": 0.4, "offsets": 0.05, "running info": 0.1}
     )
     assert found.name_servers == pytest.approx(0.2 + 0.1 + 1 / 60)
     assert found.clients == pytest.approx({"c1": 0.1, "c2": 0.05})
@@ -52,7 +52,7 @@ def test_load_is_told_in_words() -> None:
     group = Footprint(("broker-a",), {"c1": "broker-a"}, True, ("T",))
     told = "\n".join(request_load.lines("prod", 1, 3, request_load.estimate([group], {"broker-a": 3}, DEFAULT_POLICY)))
     assert told.startswith("prod: 1 brokers, 1 groups with members, 3 without, 1 clients to be asked\n")
-    assert "broker-a      0.6 requests a second: connections 0.2, groups 0.03, lists 0.3, offsets 0.05" in told
+    assert "broker-a      0.4 requests a second: connections 0.2, groups 0.03, lists 0.06, offsets 0.05" in told
     assert "each client   one running info every 20 s" in told
     silent = request_load.estimate([group], {}, replace(DEFAULT_POLICY, running_info_ms=0))
     assert "client  " not in "\n".join(request_load.lines("prod", 1, 3, silent))

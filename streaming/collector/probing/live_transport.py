@@ -32,6 +32,7 @@ class LiveTransport:
         self.name_servers = self.servers.addresses
         self._cluster, self._client, self._addresses, self._policy = cluster, client, addresses, policy
         self._producers: dict[str, tuple[int, asyncio.Task[tuple[Reply, Channels]]]] = {}  # and when they were asked
+        self._silent_on_connections: set[str] = set()
         self._background: set[asyncio.Task[None]] = set()
 
     async def ask(self, broker: str, request: Request, lane: Lane = Lane.LISTS, timeout_ms: int = 0) -> Reply:
@@ -50,10 +51,22 @@ class LiveTransport:
         return bodies.consumer_list(reply, self._asked(broker, group))
 
     async def members(self, broker: str, group: str) -> tuple[answers.ConsumerListAnswer, answers.ConnectionsAnswer]:
-        listed, connected = await asyncio.gather(
-            self.consumer_list(broker, group), self.ask(broker, requests.connections(group))
-        )
-        return listed, bodies.connections(connected, self._asked(broker, group))
+        """A broker makes both of one table. So the list is asked for where connections do not give it.
+
+        It has other threads for lists. Where these alone answer, both are asked for at once.
+        """
+        asked, request = self._asked(broker, group), requests.connections(group)
+        listed = None
+        if broker in self._silent_on_connections:
+            listed, reply = await asyncio.gather(self.consumer_list(broker, group), self.ask(broker, request))
+        else:
+            reply = await self.ask(broker, request)
+        connected = bodies.connections(reply, asked)
+        if reply.frame is None:
+            self._silent_on_connections.add(broker)
+            return listed or bodies.consumer_list(reply, asked), connected
+        self._silent_on_connections.discard(broker)
+        return listed or bodies.list_of(connected) or await self.consumer_list(broker, group), connected
 
     async def heartbeats(self, broker: str, group: str, client_ids: Collection[str]) -> answers.HeartbeatsAnswer:
         now = self.clock.steady_ms()

@@ -53,7 +53,6 @@ def estimate(groups: Iterable[Footprint], empty_on: Mapping[str, int], policy: P
 
 def _add_lists(rates: Mapping[str, Kinds], group: Footprint, policy: Policy) -> None:
     for name in group.brokers:
-        rates[name]["lists"] += 1000 / policy.interval_ms
         rates[name]["connections"] += 1000 / policy.interval_ms
         if group.has_offsets:
             rates[name]["offsets"] += (1 + REQUESTS_A_QUEUE * group.beyond_read.get(name, 0)) * 1000 / policy.offsets_ms

@@ -32,7 +32,7 @@ class Transport(Protocol):
         """Their addresses."""
 
     async def members(self, broker: str, group: str) -> tuple[answers.ConsumerListAnswer, answers.ConnectionsAnswer]:
-        """The broker's list (38), and its connections (203)."""
+        """The broker's list (38), and its connections (203), which say the same of who is listed."""
 
     async def heartbeats(self, broker: str, group: str, client_ids: Collection[str]) -> answers.HeartbeatsAnswer:
         """Which connections of these clients have sent heartbeats (328)."""

@@ -79,6 +79,26 @@ def connections(reply: Reply, asked: Asked) -> answers.ConnectionsAnswer:
     return answers.ConnectionsAnswer(**asked.common(reply, error), body=body)
 
 
+def list_of(connected: answers.ConnectionsAnswer) -> answers.ConsumerListAnswer | None:
+    """The list that the broker would give with these connections: an entry for each. None: they name no member.
+
+    ``ConsumerGroupInfo.getAllClientId`` and ``AdminBrokerProcessor.getConsumerConnectionList`` go through the same
+    channels. These come in a new order each time, so the list is sorted.
+    """
+    connections = connected.body.connection_set if connected.body is not None else None
+    if not connections:
+        return None
+    return answers.ConsumerListAnswer(
+        ts=connected.ts,
+        dur_ms=connected.dur_ms,
+        cluster=connected.cluster,
+        broker=connected.broker,
+        group=connected.group,
+        code=connected.code,
+        ids=tuple(sorted(one.client_id for one in connections)),
+    )
+
+
 def topic_route(reply: Reply, cluster: str, topic: str, name_server: str | None = None) -> answers.RouteAnswer:
     body, error = _read(reply, lambda body: _typed(body, answers.TopicRouteData))
     return answers.RouteAnswer(
