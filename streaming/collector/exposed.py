@@ -17,7 +17,6 @@ from streaming.collector.wire.requests import RequestCounts
 from streaming.metrics import catalogue as m
 from streaming.metrics.series import Histogram, Series, histogram, label, seconds, within
 
-ROUND_BOUNDS_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 MISSED_ROUNDS = 3
 PATIENCE_MS = 10_000
 TopicItem = tuple[str, str, str, TopicLag]  # cluster, group, topic
@@ -35,7 +34,7 @@ class ClusterCounts:
     requests: RequestCounts
     lags: Lags
     leads: bool = True
-    rounds: Histogram = field(default_factory=lambda: histogram(m.ROUND_DURATION, ROUND_BOUNDS_S))
+    rounds: Histogram = field(default_factory=lambda: histogram(m.ROUND_DURATION))
     failed: int = 0
     round_ts: int | None = None
     watched: int = 0

@@ -15,19 +15,23 @@ RUN, COLLECT, NOTIFY, WEB = PROCESSES = ("run", "collect", "notify", "web")
 
 
 class Metric(NamedTuple):
-    """A metric. ``name``: as in Prometheus, a counter's with ``_total``. ``processes``: commands that expose it."""
+    """A metric. ``name``: as in Prometheus, a counter's with ``_total``. ``processes``: commands that expose it.
+
+    ``buckets``: of a histogram, their upper bounds in seconds.
+    """
 
     name: str
     labels: tuple[str, ...]
     processes: tuple[str, ...]
     help: str
+    buckets: tuple[float, ...] = ()
 
     @property
     def type(self) -> Callable[..., Family]:
         """The type, by the end of the name."""
         if self.name.endswith("_total"):
             return CounterMetricFamily
-        return HistogramMetricFamily if self.name.endswith("_duration_seconds") else GaugeMetricFamily
+        return HistogramMetricFamily if self.buckets else GaugeMetricFamily
 
     @property
     def unit(self) -> str:
@@ -39,10 +43,10 @@ class Metric(NamedTuple):
 _METRICS: list[Metric] = []
 
 
-def _metric(processes: tuple[str, ...], pattern: str, help_: str) -> Metric:
+def _metric(processes: tuple[str, ...], pattern: str, help_: str, buckets: tuple[float, ...] = ()) -> Metric:
     """A metric. ``pattern``: its name and its labels, as Prometheus writes them."""
     name, _, labels = pattern.removesuffix("}").partition("{")
-    one = Metric(f"evenkeel_{name}", tuple(labels.split(", ")) if labels else (), processes, help_)
+    one = Metric(f"evenkeel_{name}", tuple(labels.split(", ")) if labels else (), processes, help_, buckets)
     _METRICS.append(one)
     return one
 
@@ -62,6 +66,7 @@ _job = partial(_metric, (RUN,))
 JOB_BATCHES = _job(
     "job_batch_duration_seconds",
     "how long a trigger's batch took, from its rows until its facts were appended; _count: how many there were",
+    (0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 40, 80),
 )
 JOB_BATCH_TIME = _job("job_last_batch_timestamp_seconds", "when the newest batch ended")
 JOB_APPEND_TIME = _job("job_last_append_timestamp_seconds", "when facts were last appended")
@@ -148,8 +153,16 @@ REQUESTS = _collector(
     "requests by RocketMQ's name: answered, refused, timed_out, unreachable, not_sent to an address that is silent, "
     "or not_allowed",
 )
-REQUEST_DURATION = _collector("collector_request_duration_seconds{cluster, request}", "how long answers took")
-ROUND_DURATION = _collector("collector_round_duration_seconds{cluster}", "how long rounds of all groups took")
+REQUEST_DURATION = _collector(
+    "collector_request_duration_seconds{cluster, request}",
+    "how long answers took",
+    (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+ROUND_DURATION = _collector(
+    "collector_round_duration_seconds{cluster}",
+    "how long rounds of all groups took",
+    (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+)
 ROUND_INTERVAL = _collector("collector_round_interval_seconds{cluster}", "from the start of a round to the next")
 ROUND_TIME = _collector("collector_last_round_timestamp_seconds{cluster}", "when the last round ended")
 ROUNDS_FAILED = _collector("collector_rounds_failed_total{cluster}", "rounds that ended with an error of evenkeel")

@@ -25,9 +25,9 @@ class Series(NamedTuple):
     value: float | Histogram
 
 
-def histogram(metric: Metric, bounds: Sequence[float]) -> Histogram:
-    """A counter of durations in buckets with these bounds, for the series of one set of labels."""
-    return Histogram(metric.name, metric.help, buckets=bounds, registry=None)
+def histogram(metric: Metric) -> Histogram:
+    """A counter of durations in the metric's buckets, for the series of one set of labels."""
+    return Histogram(metric.name, metric.help, buckets=metric.buckets, registry=None)
 
 
 def label(name: str) -> str:

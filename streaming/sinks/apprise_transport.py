@@ -15,8 +15,8 @@ from typing import Any
 
 import requests
 
+from streaming.sinks.answer_limits import BoundedReader, Deadline
 from streaming.sinks.bounded_http import exchange
-from streaming.sinks.bounded_sockets import BoundedReader, Deadline
 
 _HTTP_LIMIT_S = 20.0  # of one exchange; apprise itself waits 4 s for each read
 _MAIL_LIMIT_S = 60.0

@@ -11,7 +11,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError
 
-from streaming.sinks.bounded_sockets import MOST_BYTES, BoundedReader, Deadline
+from streaming.sinks.answer_limits import MOST_BYTES, BoundedReader, Deadline
 
 _PACKED = ("gzip", "x-gzip", "deflate")
 _GZIP_OR_ZLIB = 47  # zlib's number for either

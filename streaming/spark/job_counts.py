@@ -10,7 +10,6 @@ from streaming.metrics.series import MOST_CLUSTERS, Series, histogram, label, se
 from streaming.newest_facts import FORGET_CLUSTER_MS
 from streaming.spark.health import BatchSummary, counts_by_cluster
 
-BATCH_BOUNDS_S = (0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 40, 80)
 NOT_KNOWN = ""  # the cluster of records that cannot be read, and of all beyond the most
 COUNTED = {
     m.JOB_EVENTS: "events",
@@ -25,7 +24,7 @@ class JobCounts:
     """The batches' thread and that of the heartbeat add; others read."""
 
     def __init__(self) -> None:
-        self._batches = histogram(m.JOB_BATCHES, BATCH_BOUNDS_S)
+        self._batches = histogram(m.JOB_BATCHES)
         self._batch_ts: int | None = None
         self._append_ts: int | None = None
         self._facts = self._lost = 0

@@ -121,14 +121,14 @@ def test_two_names_that_look_the_same_are_one_series(fake: Fake) -> None:
 
 
 def test_a_histogram_is_cumulative(fake: Fake) -> None:
-    durations = histogram(JOB_BATCHES, (0.5, 1))
-    for seconds in (0.1, 0.7, 3):
+    durations = histogram(JOB_BATCHES)
+    for seconds in (0.1, 0.7, 3, 90):
         durations.observe(seconds)
     fake.series = [Series(JOB_BATCHES, (), durations)]
     found = Scrape(fake.ask("/metrics").text)
     name = "evenkeel_job_batch_duration_seconds"
-    assert [found.one(f"{name}_bucket", le=le) for le in ("0.5", "1.0", "+Inf")] == [1, 2, 3]
-    assert (found[f"{name}_count"], found[f"{name}_sum"]) == (3, pytest.approx(3.8))
+    assert [found.one(f"{name}_bucket", le=le) for le in ("0.5", "1.0", "80.0", "+Inf")] == [1, 2, 3, 4]
+    assert (found[f"{name}_count"], found[f"{name}_sum"]) == (4, pytest.approx(93.8))
 
 
 def test_the_process_itself_is_told(fake: Fake) -> None:

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from streaming.collector.wire import bodies, requests
+from streaming.collector.wire import reply_parsing, requests
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.answers import TopicRouteData
-from streaming.collector.wire.bodies import Asked
 from streaming.collector.wire.client import RemotingClient, Reply
+from streaming.collector.wire.reply_parsing import Asked
 from streaming.collector.wire.requests import Code, Outcome, Request, RequestCounts
 
 UPDATE_AND_CREATE_TOPIC = 17
@@ -34,22 +34,24 @@ def ask(address: str, request: Request, credentials: Credentials | None = None) 
 
 def brokers_known_to(namesrv: str) -> dict[str, str]:
     """Addresses by broker name; none of a name server that does not answer."""
-    return bodies.broker_addresses(ask(namesrv, requests.cluster_info()))[0] or {}
+    return reply_parsing.broker_addresses(ask(namesrv, requests.cluster_info()))[0] or {}
 
 
 def queues_of(namesrv: str, topic: str) -> dict[str, int]:
     """Read queues of a topic by broker, as the name server knows them."""
-    route = bodies.topic_route(ask(namesrv, requests.topic_route(topic)), "", topic).body or TopicRouteData()
+    route = reply_parsing.topic_route(ask(namesrv, requests.topic_route(topic)), "", topic).body or TopicRouteData()
     return {queue.broker_name: queue.read_queue_nums for queue in route.queue_datas or ()}
 
 
 def is_serving(broker_address: str, credentials: Credentials | None = None) -> bool:
-    return bodies.group_settings(ask(broker_address, requests.subscription_groups(), credentials))[0] is not None
+    return reply_parsing.group_settings(ask(broker_address, requests.subscription_groups(), credentials))[0] is not None
 
 
 def members_of(broker_address: str, group: str, credentials: Credentials | None = None) -> tuple[str, ...]:
     """Client ids as often as the broker lists them, in order."""
-    answer = bodies.consumer_list(ask(broker_address, requests.consumer_list(group), credentials), Asked("", "", group))
+    answer = reply_parsing.consumer_list(
+        ask(broker_address, requests.consumer_list(group), credentials), Asked("", "", group)
+    )
     return tuple(sorted(answer.ids or ()))
 
 

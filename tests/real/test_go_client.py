@@ -15,8 +15,8 @@ import pytest
 
 from schemas.facts import Fact
 from streaming.cli import main
-from streaming.collector.wire import bodies, requests
-from streaming.collector.wire.bodies import Asked
+from streaming.collector.wire import reply_parsing, requests
+from streaming.collector.wire.reply_parsing import Asked
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.replay.core_engine import core_facts
 from streaming.wall_clock import now_ms
@@ -120,13 +120,13 @@ def said_by(cluster: LoopbackRocketMQ, group: str) -> tuple[dict[str, Any], dict
     """Bodies of running infos by client id; language and version by client id."""
     address = cluster.brokers["broker-a"].address
     asked = Asked("real", "broker-a", group)
-    connections = bodies.connections(asking.ask(address, requests.connections(group)), asked).body
+    connections = reply_parsing.connections(asking.ask(address, requests.connections(group)), asked).body
     assert connections is not None
     listed = {one.client_id: (one.language, one.version) for one in connections.connection_set or ()}
     answers = {}
     for client_id in listed:
         reply = asking.ask(address, requests.running_info(group, client_id))
-        answers[client_id] = bodies.running_info(reply, asked, client_id), reply.frame
+        answers[client_id] = reply_parsing.running_info(reply, asked, client_id), reply.frame
     return answers, listed
 
 

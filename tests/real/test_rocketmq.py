@@ -6,8 +6,8 @@ import psutil
 import pytest
 
 from streaming.collector.translation.alive_channels import HEARTBEAT_MS, AliveChannels
-from streaming.collector.wire import bodies, requests
-from streaming.collector.wire.bodies import Asked
+from streaming.collector.wire import reply_parsing, requests
+from streaming.collector.wire.reply_parsing import Asked
 from streaming.wall_clock import now_ms
 from tests.real import asking
 from tests.real.asking import ask
@@ -57,10 +57,12 @@ def test_a_broker_tells_which_connections_of_an_id_send_heartbeats(rocketmq: Loo
     rocketmq.wait_until_joined([*living, stopped], ["broker-a"])
     address, channels = rocketmq.brokers["broker-a"].address, AliveChannels()
     stopped.pause()
-    connected = bodies.connections(ask(address, requests.connections("beats")), Asked("c", "broker-a", "beats")).body
+    connected = reply_parsing.connections(
+        ask(address, requests.connections("beats")), Asked("c", "broker-a", "beats")
+    ).body
     for wait_s in (0, HEARTBEAT_MS / 1000):
         time.sleep(wait_s)
-        said = bodies.last_heartbeats(ask(address, requests.producers()))
+        said = reply_parsing.last_heartbeats(ask(address, requests.producers()))
         for client_id in ("127.0.0.1@twice", "127.0.0.1@once"):
             channels.take(said[client_id], now_ms())
     assert connected is not None

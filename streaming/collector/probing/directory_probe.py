@@ -9,10 +9,10 @@ from streaming.collector.probing.group_schedule import GroupSchedule
 from streaming.collector.probing.live_transport import LiveTransport
 from streaming.collector.probing.transport import Record
 from streaming.collector.translation.cluster import ClusterTranslation
-from streaming.collector.wire import bodies, requests
+from streaming.collector.wire import reply_parsing, requests
 from streaming.collector.wire.answers import SUCCESS, SubscriptionGroupAnswer
-from streaming.collector.wire.bodies import GroupSettings
 from streaming.collector.wire.client import Lane
+from streaming.collector.wire.reply_parsing import GroupSettings
 
 GROUPS_MS = 30_000  # groups and their settings
 log = logging.getLogger(__name__)
@@ -72,10 +72,10 @@ class DirectoryProbe:
         """The brokers that any name server knows: one may lack a broker that cannot reach it. If none tells, why."""
         servers = self._transport.servers
         address, reply = await servers.ask(requests.cluster_info())
-        addresses, failure = bodies.broker_addresses(reply)
+        addresses, failure = reply_parsing.broker_addresses(reply)
         others = [other for other in servers.addresses if other != address] if address else []
         for besides in (await servers.ask_besides(requests.cluster_info(), others)).values():
-            addresses = {**(bodies.broker_addresses(besides)[0] or {}), **(addresses or {})} or addresses
+            addresses = {**(reply_parsing.broker_addresses(besides)[0] or {}), **(addresses or {})} or addresses
         if addresses is not None:
             return addresses, None
         return None, f"{address}: {failure}" if address else failure
@@ -83,13 +83,13 @@ class DirectoryProbe:
     async def _learn_groups(self, broker: str) -> None:
         """A broker that does not answer is asked again in the next round."""
         reply = await self._transport.ask(broker, requests.subscription_groups(), Lane.TABLES)
-        settings, failure = bodies.group_settings(reply)
+        settings, failure = reply_parsing.group_settings(reply)
         self._silent.note(_for_its_groups(broker), failure if settings is None else None)
         if settings is None:
             return
         self._learned_ts[broker] = self._clock.steady_ms()
         modes = await self._transport.ask(broker, requests.message_request_modes(), Lane.TABLES)
-        self._popping[broker] = bodies.popping_groups(modes) or frozenset()
+        self._popping[broker] = reply_parsing.popping_groups(modes) or frozenset()
         self._settings[broker] = settings
         self._groups.know(broker, settings)
 

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.transport import Timed
-from streaming.collector.wire import answers, bodies, requests
-from streaming.collector.wire.bodies import Asked
+from streaming.collector.wire import answers, reply_parsing, requests
 from streaming.collector.wire.client import Lane, NameServers, RemotingClient, Reply
+from streaming.collector.wire.reply_parsing import Asked
 from streaming.collector.wire.requests import Request
 
 RUNNING_INFO_TIMEOUT_MS = 12_000  # a broker gives its client 10 s, then answers 207
@@ -48,7 +48,7 @@ class LiveTransport:
 
     async def consumer_list(self, broker: str, group: str) -> answers.ConsumerListAnswer:
         reply = await self.ask(broker, requests.consumer_list(group))
-        return bodies.consumer_list(reply, self._asked(broker, group))
+        return reply_parsing.consumer_list(reply, self._asked(broker, group))
 
     async def members(self, broker: str, group: str) -> tuple[answers.ConsumerListAnswer, answers.ConnectionsAnswer]:
         """A broker makes both of one table. So the list is asked for where connections do not give it.
@@ -61,12 +61,12 @@ class LiveTransport:
             listed, reply = await asyncio.gather(self.consumer_list(broker, group), self.ask(broker, request))
         else:
             reply = await self.ask(broker, request)
-        connected = bodies.connections(reply, asked)
+        connected = reply_parsing.connections(reply, asked)
         if reply.frame is None:
             self._silent_on_connections.add(broker)
-            return listed or bodies.consumer_list(reply, asked), connected
+            return listed or reply_parsing.consumer_list(reply, asked), connected
         self._silent_on_connections.discard(broker)
-        return listed or bodies.list_of(connected) or await self.consumer_list(broker, group), connected
+        return listed or reply_parsing.list_of(connected) or await self.consumer_list(broker, group), connected
 
     async def heartbeats(self, broker: str, group: str, client_ids: Collection[str]) -> answers.HeartbeatsAnswer:
         now = self.clock.steady_ms()
@@ -75,17 +75,17 @@ class LiveTransport:
             self._producers[broker] = now, asyncio.get_running_loop().create_task(self._ask_producers(broker))
         reply, channels = await asyncio.shield(self._producers[broker][1])
         found = [one for client_id in sorted(client_ids) for one in channels.get(client_id, ())]
-        return bodies.heartbeats(reply, self._asked(broker, group), found)
+        return reply_parsing.heartbeats(reply, self._asked(broker, group), found)
 
     async def _ask_producers(self, broker: str) -> tuple[Reply, Channels]:
         reply = await self.ask(broker, requests.producers(), Lane.TABLES)
-        return reply, bodies.last_heartbeats(reply)
+        return reply, reply_parsing.last_heartbeats(reply)
 
     async def consume_stats(
         self, broker: str, group: str, topic: str | None = None
     ) -> Timed[answers.ConsumeStatsAnswer]:
         reply = await self.ask(broker, requests.consume_stats(group, topic or ""), Lane.TABLES)
-        return (bodies.consume_stats(reply, self._asked(broker, group), topic), reply.steady_ms)
+        return (reply_parsing.consume_stats(reply, self._asked(broker, group), topic), reply.steady_ms)
 
     async def offsets_one_by_one(
         self, broker: str, group: str, queues: Collection[tuple[str, int]]
@@ -94,16 +94,16 @@ class LiveTransport:
         consumed = await self._ask_all(broker, [requests.consumer_offset(group, *queue) for queue in queues])
         ends = await self._ask_all(broker, [requests.max_offset(*queue) for queue in queues])
         rows = [
-            answers.OffsetRow(topic, queue_id, broker, newest, bodies.offset(consumer))
+            answers.OffsetRow(topic, queue_id, broker, newest, reply_parsing.offset(consumer))
             for (topic, queue_id), consumer, end in zip(queues, consumed, ends, strict=True)
-            if (newest := bodies.offset(end)) is not None
+            if (newest := reply_parsing.offset(end)) is not None
         ]
         took_ms = (time.perf_counter() - began) * 1000
-        return bodies.offsets_one_by_one(consumed[0], self._asked(broker, group), rows, took_ms)
+        return reply_parsing.offsets_one_by_one(consumed[0], self._asked(broker, group), rows, took_ms)
 
     async def running_info(self, broker: str, group: str, client_id: str) -> Timed[answers.RunningInfoAnswer]:
         reply = await self.ask(broker, requests.running_info(group, client_id), Lane.CLIENTS, RUNNING_INFO_TIMEOUT_MS)
-        return (bodies.running_info(reply, self._asked(broker, group), client_id), reply.steady_ms)
+        return (reply_parsing.running_info(reply, self._asked(broker, group), client_id), reply.steady_ms)
 
     async def _ask_all(self, broker: str, asked: Iterable[Request]) -> list[Reply]:
         return await asyncio.gather(*(self.ask(broker, request, Lane.TABLES) for request in asked))
@@ -115,11 +115,11 @@ class LiveTransport:
 
     async def topic_route(self, topic: str) -> tuple[str | None, answers.RouteAnswer]:
         address, reply = await self.servers.ask(requests.topic_route(topic))
-        return address, bodies.topic_route(reply, self._cluster, topic, address)
+        return address, reply_parsing.topic_route(reply, self._cluster, topic, address)
 
     async def topic_routes(self, topic: str, name_servers: Collection[str]) -> list[answers.RouteAnswer]:
         replies = await self.servers.ask_besides(requests.topic_route(topic), name_servers)
-        return [bodies.topic_route(reply, self._cluster, topic, address) for address, reply in replies.items()]
+        return [reply_parsing.topic_route(reply, self._cluster, topic, address) for address, reply in replies.items()]
 
     # --- how to wait
 

@@ -94,9 +94,6 @@ def running_info(group: str, client_id: str) -> Request:
     return Request(Code.GET_CONSUMER_RUNNING_INFO, fields)
 
 
-BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-
-
 class Outcome(Enum):
     """``NOT_SENT``: to an address that did not answer a moment ago; ``NOT_ALLOWED``: to one outside of the networks."""
 
@@ -113,7 +110,7 @@ class RequestCounts:
 
     def __init__(self) -> None:
         self._counts = {code: Counter[Outcome]() for code in Code}
-        self._durations = {code: histogram(REQUEST_DURATION, BOUNDS_S) for code in Code}
+        self._durations = {code: histogram(REQUEST_DURATION) for code in Code}
 
     def add(self, code: Code, outcome: Outcome, took_s: float) -> None:
         self._counts[code][outcome] += 1

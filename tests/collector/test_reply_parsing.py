@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.collector.translation.reports import start_ts
-from streaming.collector.wire import bodies
+from streaming.collector.wire import reply_parsing
 from streaming.collector.wire.answers import ChannelHeartbeat, OffsetRow, ProcessQueue, TopicQueueMapping
-from streaming.collector.wire.bodies import Asked
 from streaming.collector.wire.client import Reply
 from streaming.collector.wire.frames import Frame
+from streaming.collector.wire.reply_parsing import Asked
 
 CAPTURES = Path(__file__).parent / "captures"
 ASKED = Asked("prod", "broker-a", "g")
@@ -28,33 +28,33 @@ def capture(name: str) -> Reply:
 
 
 READERS: dict[str, Any] = {
-    "consumer_list": lambda r: bodies.consumer_list(r, ASKED),
-    "connections": lambda r: bodies.connections(r, ASKED),
-    "route_standard": lambda r: bodies.topic_route(r, "prod", "T"),
-    "running_info_go": lambda r: bodies.running_info(r, ASKED, "c"),
-    "running_info_quote": lambda r: bodies.running_info(r, ASKED, "c"),
-    "consume_stats_all": lambda r: bodies.consume_stats(r, ASKED),
-    "cluster_info": lambda r: bodies.broker_addresses(r)[0],
-    "subscription_groups": lambda r: bodies.group_settings(r)[0],
+    "consumer_list": lambda r: reply_parsing.consumer_list(r, ASKED),
+    "connections": lambda r: reply_parsing.connections(r, ASKED),
+    "route_standard": lambda r: reply_parsing.topic_route(r, "prod", "T"),
+    "running_info_go": lambda r: reply_parsing.running_info(r, ASKED, "c"),
+    "running_info_quote": lambda r: reply_parsing.running_info(r, ASKED, "c"),
+    "consume_stats_all": lambda r: reply_parsing.consume_stats(r, ASKED),
+    "cluster_info": lambda r: reply_parsing.broker_addresses(r)[0],
+    "subscription_groups": lambda r: reply_parsing.group_settings(r)[0],
 }
 
 
 def test_answer_says_whom_it_is_about_and_when() -> None:
-    answer = bodies.consumer_list(capture("consumer_list"), ASKED)
+    answer = reply_parsing.consumer_list(capture("consumer_list"), ASKED)
     assert (answer.cluster, answer.broker, answer.group) == ("prod", "broker-a", "g")
     assert (answer.ts, answer.dur_ms, answer.code, answer.error) == (1_700_000_000_000, 12.5, 0, None)
     assert answer.ids == ("127.0.0.1@实例-1", '127.0.0.1@q"uo\\te')
 
 
 def test_connections_keep_every_channel_and_the_table_of_the_last_heartbeat() -> None:
-    body = bodies.connections(capture("connections"), ASKED).body
+    body = reply_parsing.connections(capture("connections"), ASKED).body
     assert body is not None
     assert [one.address for one in body.connection_set or ()] == ["127.0.0.1:46624", "127.0.0.1:46610"]
     assert set(body.subscription_table or ()) == {"T_cap_49915", "U_cap_49915", "%RETRY%G_cap_49915"}
 
 
 def test_last_heartbeats_are_those_of_the_producer_that_each_client_has_of_its_own() -> None:
-    found = bodies.last_heartbeats(capture("producers"))
+    found = reply_parsing.last_heartbeats(capture("producers"))
     assert found == {
         "127.0.0.1@y": (ChannelHeartbeat("127.0.0.1@y", "127.0.0.1:42084", 1_795_410_195_160),),
         "127.0.0.1@x": (
@@ -69,28 +69,28 @@ def test_last_heartbeats_are_those_of_the_producer_that_each_client_has_of_its_o
     [(b"", 3), (b"{}", 0), (b'{"data":{}}', 0), (b"[]", 0), (b'{"data":{"CLIENT_INNER_PRODUCER":[7]}}', 0)],
 )
 def test_a_broker_that_does_not_say_them_tells_of_no_connection(body: bytes, code: int) -> None:
-    assert bodies.last_heartbeats(reply(body, code)) == {}
+    assert reply_parsing.last_heartbeats(reply(body, code)) == {}
 
 
 def test_the_route_of_a_static_topic_names_the_brokers_that_its_queues_are_mapped_to() -> None:
     queues = b'{"brokerName":"a","perm":6,"readQueueNums":2,"topicSysFlag":0,"writeQueueNums":2}'
     mapping = b'{"a":{"bname":"a","currIdMap":{0:0,1:1},"dirty":false,"epoch":7,"scope":"__global__","totalQueues":2}}'
     written = b'{"brokerDatas":[],"queueDatas":[%s],"topicQueueMappingByBroker":%s}'
-    body = bodies.topic_route(reply(written % (queues, mapping)), "prod", "T").body
+    body = reply_parsing.topic_route(reply(written % (queues, mapping)), "prod", "T").body
     assert body is not None
     assert body.topic_queue_mapping_by_broker == {"a": TopicQueueMapping()}
 
 
 @pytest.mark.parametrize("name", ["route_standard", "route_legacy"])
 def test_route_is_read_with_and_without_quoted_keys(name: str) -> None:
-    body = bodies.topic_route(capture(name), "prod", "T").body
+    body = reply_parsing.topic_route(capture(name), "prod", "T").body
     assert body is not None
     hosts = {(q.broker_name, q.read_queue_nums, q.write_queue_nums, q.perm) for q in body.queue_datas or ()}
     assert hosts == {("broker-a", 4, 4, 6), ("broker-b", 4, 4, 6)}
 
 
 def test_running_info_says_what_the_client_owns_and_how_it_runs() -> None:
-    answer = bodies.running_info(capture("running_info_quote"), ASKED, "c")
+    answer = reply_parsing.running_info(capture("running_info_quote"), ASKED, "c")
     assert answer.mq_table
     queue = next(q for q in answer.mq_table if q.topic == "T_cap_49915")
     assert isinstance(queue, ProcessQueue)
@@ -105,7 +105,7 @@ def test_running_info_says_what_the_client_owns_and_how_it_runs() -> None:
 
 def test_running_info_of_a_go_client_is_read() -> None:
     """Of rocketmq-client-go 2.1.2, as a broker of 5.3.3 forwarded it: it names neither strategy nor message model."""
-    answer = bodies.running_info(capture("running_info_go"), ASKED, "c")
+    answer = reply_parsing.running_info(capture("running_info_go"), ASKED, "c")
     assert [(q.topic, q.broker_name, q.queue_id) for q in answer.mq_table or ()] == [
         ("T", "broker-a", 0),
         ("T", "broker-a", 1),
@@ -118,20 +118,20 @@ def test_running_info_of_a_go_client_is_read() -> None:
 def test_a_queue_that_a_go_client_has_dropped_is_not_owned() -> None:
     """An orderly client keeps it in its table until it has given the broker's lock back."""
     queue = b'{"topic":"T","brokerName":"b","queueId":1}'
-    answer = bodies.running_info(reply(b'{"mqTable":{' + queue + b':{"dropped":true}}}'), ASKED, "c")
+    answer = reply_parsing.running_info(reply(b'{"mqTable":{' + queue + b':{"dropped":true}}}'), ASKED, "c")
     assert answer.mq_table == (ProcessQueue("T", "b", 1, droped=True),)
 
 
 def test_a_cpp_client_that_owns_no_queue_says_so() -> None:
     """``ConsumerRunningInfo::encode`` of librocketmq takes the last character of its table away, also a bracket."""
     body = b'{"mqTable":},"jstack":"","properties":{"PROP_CONSUMEORDERLY":"false"},"subscriptionSet":[{"topic":"T"}]}'
-    answer = bodies.running_info(reply(body), ASKED, "c")
+    answer = reply_parsing.running_info(reply(body), ASKED, "c")
     assert (answer.code, answer.mq_table) == (0, ())
     assert answer.orderly == "false"
 
 
 def test_offsets_are_read_by_queue() -> None:
-    table = bodies.consume_stats(capture("consume_stats_all"), ASKED).table
+    table = reply_parsing.consume_stats(capture("consume_stats_all"), ASKED).table
     assert table
     first = OffsetRow(
         "T_cap_49915", 0, "broker-a", broker_offset=19, consumer_offset=18, pull_offset=19, last_timestamp=1795249924662
@@ -141,7 +141,7 @@ def test_offsets_are_read_by_queue() -> None:
 
 
 def test_masters_are_found_by_name() -> None:
-    addresses, _ = bodies.broker_addresses(capture("cluster_info"))
+    addresses, _ = reply_parsing.broker_addresses(capture("cluster_info"))
     assert addresses is not None
     assert addresses["r2@broker-d"] == "127.0.0.1:22211"
     assert len(addresses) == 6
@@ -149,11 +149,11 @@ def test_masters_are_found_by_name() -> None:
 
 def test_lowest_replica_stands_in_for_a_master_that_is_away() -> None:
     body = b'{"brokerAddrTable":{"b":{"brokerAddrs":{10:"ten",2:"two"}},"gone":{"brokerAddrs":{}}}}'
-    assert bodies.broker_addresses(reply(body)) == ({"b": "two"}, None)
+    assert reply_parsing.broker_addresses(reply(body)) == ({"b": "two"}, None)
 
 
 def test_settings_are_read_by_group() -> None:
-    settings, why = bodies.group_settings(capture("subscription_groups"))
+    settings, why = reply_parsing.group_settings(capture("subscription_groups"))
     assert settings is not None
     assert why is None
     assert settings["SELF_TEST_C_GROUP"].consume_enable is True
@@ -162,21 +162,21 @@ def test_settings_are_read_by_group() -> None:
 
 def test_popping_groups_are_read_and_others_left_out() -> None:
     body = b'{"messageRequestModeMap":{"T":{"g":{"mode":"POP"},"h":{"mode":"PULL"}}}}'
-    assert bodies.popping_groups(reply(body)) == {("T", "g")}
-    assert bodies.popping_groups(reply(b"", code=3)) is None
+    assert reply_parsing.popping_groups(reply(body)) == {("T", "g")}
+    assert reply_parsing.popping_groups(reply(b"", code=3)) is None
 
 
 def test_code_decides_and_no_body_is_read_with_it() -> None:
-    answer = bodies.running_info(reply(b"not json", code=207), ASKED, "c")
+    answer = reply_parsing.running_info(reply(b"not json", code=207), ASKED, "c")
     assert (answer.code, answer.error, answer.mq_table) == (207, None, None)
 
 
 def test_no_answer_keeps_its_reason() -> None:
-    answer = bodies.consumer_list(Reply(5, 3000, None, "no answer within 3 s"), ASKED)
+    answer = reply_parsing.consumer_list(Reply(5, 3000, None, "no answer within 3 s"), ASKED)
     assert (answer.ts, answer.code, answer.failure) == (5, None, "no answer within 3 s")
 
 
-@pytest.mark.parametrize("read", [bodies.broker_addresses, bodies.group_settings])
+@pytest.mark.parametrize("read", [reply_parsing.broker_addresses, reply_parsing.group_settings])
 def test_what_is_not_told_has_a_reason(read: Callable[[Reply], tuple[object, str | None]]) -> None:
     assert read(reply(b"", code=16)) == (None, "code 16: not set any response code")
     assert read(Reply(5, 3000, None, "no answer within 3 s")) == (None, "no answer within 3 s")
@@ -187,7 +187,7 @@ def test_what_is_not_told_has_a_reason(read: Callable[[Reply], tuple[object, str
 
 def test_refusal_keeps_code_and_the_first_line_of_the_remark() -> None:
     refused = Frame(16, 1, True, "no   permission\n at org.apache", b"")
-    answer = bodies.consumer_list(Reply(5, 1, refused), ASKED)
+    answer = reply_parsing.consumer_list(Reply(5, 1, refused), ASKED)
     assert answer.failure == "code 16: no permission"
 
 
@@ -211,20 +211,22 @@ def test_mutated_body_raises_nothing(name: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("key", ["3", '"x"', '"{}"', "{}", '{"topic":"T"}', "[1]"])
 def test_odd_keys_of_a_queue_table_are_unreadable(key: str) -> None:
-    answer = bodies.running_info(reply(f'{{"mqTable":{{{key}:{{}}}}}}'.encode()), ASKED, "c")
+    answer = reply_parsing.running_info(reply(f'{{"mqTable":{{{key}:{{}}}}}}'.encode()), ASKED, "c")
     assert answer.code is None
 
 
 def test_queue_may_also_be_written_as_text() -> None:
     body = rb'{"offsetTable":{"{\"brokerName\":\"b\",\"queueId\":1,\"topic\":\"T\"}":{"brokerOffset":7}}}'
-    assert bodies.consume_stats(reply(body), ASKED).table == (OffsetRow("T", 1, "b", broker_offset=7),)
+    assert reply_parsing.consume_stats(reply(body), ASKED).table == (OffsetRow("T", 1, "b", broker_offset=7),)
 
 
 @pytest.mark.parametrize("text", [rb"\ud800", rb"\uDC00x"])
 def test_half_a_character_is_unreadable(text: bytes) -> None:
-    answer = bodies.consumer_list(reply(b'{"consumerIdList":["' + text + b'"]}'), ASKED)
+    answer = reply_parsing.consumer_list(reply(b'{"consumerIdList":["' + text + b'"]}'), ASKED)
     assert answer.code is None
-    answer = bodies.running_info(reply(b'{"mqTable":{},"properties":{"messageModel":"' + text + b'"}}'), ASKED, "c")
+    answer = reply_parsing.running_info(
+        reply(b'{"mqTable":{},"properties":{"messageModel":"' + text + b'"}}'), ASKED, "c"
+    )
     assert answer.code is None
 
 
@@ -236,6 +238,6 @@ def test_half_a_character_in_a_queue_that_is_a_key_is_unreadable(escape: bytes) 
         rb'{"offsetTable":{"{\"brokerName\":\"b\",\"queueId\":1,\"topic\":\"' + escape + rb'\"}":{"brokerOffset":7}}}'
     )
     for body in (as_object, as_text):
-        answer = bodies.consume_stats(reply(body), ASKED)
+        answer = reply_parsing.consume_stats(reply(body), ASKED)
         for row in answer.table or ():
             row.topic.encode()
