@@ -15,7 +15,7 @@ help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: .venv/.stamp  ## Install everything into .venv; fast when up to date
-	@$(BIN)/python scripts/fetch_jars.py
+	@$(BIN)/evenkeel jars fetch
 
 .venv/.stamp: pyproject.toml constraints.txt hashes.txt
 	@scripts/setup

@@ -48,14 +48,14 @@ def test_every_folder_of_code_is_a_package() -> None:
 def test_wheel_carries_all_code_and_data(tmp_path: Path) -> None:
     for file in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / file, tmp_path)
-    for folder in ("streaming", "schemas", "conf"):
+    for folder in ("streaming", "schemas", "conf", "docs"):
         shutil.copytree(ROOT / folder, tmp_path / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, tmp_path]
     subprocess.run(build, check=True, capture_output=True)
     (wheel,) = tmp_path.glob(f"evenkeel_rocketmq-{__version__}-*.whl")
-    files = {*(tmp_path / "streaming").rglob("*"), *(tmp_path / "schemas").rglob("*"), *(tmp_path / "conf").rglob("*")}
+    files = [path for folder in ("streaming", "schemas", "conf", "docs") for path in (tmp_path / folder).rglob("*")]
     expected = {str(path.relative_to(tmp_path)) for path in files if path.is_file()}
-    carried = {name.replace("streaming/conf/", "conf/") for name in ZipFile(wheel).namelist()}
+    carried = {re.sub("^streaming/(conf|docs)/", r"\1/", name) for name in ZipFile(wheel).namelist()}
     assert expected - carried == set()
     about = f"evenkeel_rocketmq-{__version__}.dist-info"
     with ZipFile(wheel) as archive:
@@ -86,8 +86,9 @@ def test_no_test_folder_is_a_package() -> None:
     assert list((ROOT / "tests").rglob("__init__.py")) == []
 
 
-def test_data_is_found_through_the_package() -> None:
-    assert (ROOT / "streaming" / "conf").resolve() == ROOT / "conf"
+@pytest.mark.parametrize("folder", ["conf", "docs"])
+def test_data_is_found_through_the_package(folder: str) -> None:
+    assert (ROOT / "streaming" / folder).resolve() == ROOT / folder
 
 
 def test_every_pin_is_exact() -> None:

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
 
 from streaming import __version__
 from streaming.cli.exit_status import INTERRUPTED, OWN_FAULT, READER_GONE, TERMINATED, status_of
@@ -27,6 +28,7 @@ COMMANDS = {  # each is a module here, with ``run`` and, if it has options of it
     "replay": "play a recording or a file of events to its end",
     "explain": "say what was known of a group at a time, and why it alerted or not",
     "sql": "query the tables with SQL, in a shell or one query",
+    "config": "print a configuration to begin with, or write it with rules and dashboards into a folder",
     "check-config": "name every fault of a configuration, or what is in effect",
     "conformance": "check the allocation strategies against RocketMQ's answers",
     "evaluate": "prove the detector on simulated incidents whose truth is known",
@@ -36,6 +38,7 @@ COMMANDS = {  # each is a module here, with ``run`` and, if it has options of it
     "rebuild": "make every table that people read again from the facts",
     "reseed": "begin a new checkpoint without losing open alerts",
     "forget": "end the alerts of a consumer group that was retired",
+    "jars": "fetch the jars that Spark and the demo need, now or for a machine without a network",
     "completion": "print a script that completes commands and options in your shell",
     "version": "print the versions of evenkeel and of what it runs on",
 }
@@ -50,6 +53,7 @@ EXAMPLES = {  # shown at the end of the help of each
     "replay": "evenkeel replay recorded.jsonl.gz --engine core --json",
     "explain": "evenkeel explain orders --cluster prod --at 30m --config my.toml",
     "sql": "evenkeel sql --config my.toml --csv -c 'SELECT * FROM queue_assignments'",
+    "config": "evenkeel config init > my.toml",
     "check-config": "evenkeel check-config my.toml --online",
     "conformance": "evenkeel conformance vectors.jsonl.gz",
     "evaluate": "evenkeel evaluate --incidents 20 --healthy 100 --seed 7",
@@ -59,10 +63,12 @@ EXAMPLES = {  # shown at the end of the help of each
     "rebuild": "evenkeel rebuild --config my.toml",
     "reseed": "evenkeel reseed --config my.toml --checkpoint data/checkpoint-2",
     "forget": "evenkeel forget orders --cluster prod --config my.toml",
+    "jars": "evenkeel jars fetch --to evenkeel-jars",
     "completion": "evenkeel completion bash > ~/.local/share/bash-completion/completions/evenkeel",
     "version": "evenkeel version",
 }
-WITHOUT_CONFIG = ("demo", "check-config", "conformance", "completion", "version")
+DOCS = Path(__file__).parents[1] / "docs"
+WITHOUT_CONFIG = ("demo", "config", "check-config", "conformance", "jars", "completion", "version")
 
 
 class Terminated(KeyboardInterrupt):
@@ -146,7 +152,8 @@ def parser_with(commands_in_full: Collection[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="evenkeel",
         description="Watches how RocketMQ consumer groups share out message queues.",
-        epilog="evenkeel COMMAND --help says more about a command.",
+        epilog=f"evenkeel COMMAND --help says more about a command.\nThe folder docs/: {DOCS}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="store_true", dest="show_version", help="print evenkeel's version")
     commands = parser.add_subparsers(metavar="COMMAND")

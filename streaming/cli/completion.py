@@ -25,7 +25,7 @@ def script(shell: str) -> str:
     """The script. It is complete in itself: Tab does not start evenkeel."""
     parser = parser_with(COMMANDS)
     for name, command in _commands(parser):
-        command.description = COMMANDS[name]  # one line beside each command
+        command.description = COMMANDS.get(name, command.description)  # one line beside each command
         for action in command._actions:
             if action.metavar in COMPLETED:
                 action.complete = COMPLETED[action.metavar]  # type: ignore[attr-defined]
@@ -35,4 +35,6 @@ def script(shell: str) -> str:
 def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            yield from action.choices.items()
+            for name, command in action.choices.items():
+                yield name, command
+                yield from _commands(command)

@@ -80,7 +80,7 @@ def session(config: Config, command: str, alone_in: Mapping[str, str] | None = N
     from streaming.spark.storage import Folder
 
     with local_leases(alone_in or {}) as far:
-        spark = build_session(f"evenkeel {command}", config.spark.spark_settings())
+        spark = build_session(f"evenkeel {command}", config.spark.spark_settings(), config.spark.jars_folder)
         try:
             with remote_leases(partial(Folder, spark), far, Event()):
                 yield spark

@@ -85,9 +85,13 @@ def _folders(config: Config, writes: Container[KeyPath]) -> Iterator[Broken]:
 
 
 def _storages(config: Config, writes: Container[KeyPath]) -> Iterator[Broken]:
-    """Check addresses of storages. Commands that write checkpoints start Spark, which needs a file system for each."""
+    """Check addresses of storages, and the folder of jars. Commands that write checkpoints start Spark, which needs the
+    jars, and a file system for each address.
+    """
     if CHECKPOINT not in writes:
         return
+    if (jars := config.spark.jars_folder) and not Path(jars).is_dir():
+        yield Broken((("spark", "jars_folder"),), jars, "a folder that evenkeel jars fetch --to has filled")
     given: dict[KeyPath, str] = {TABLES: config.tables.path, CHECKPOINT: config.job.checkpoint}
     if config.source.kind == "files":
         given[("source", "folder")] = config.source.folder

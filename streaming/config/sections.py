@@ -58,6 +58,7 @@ class Job(values.Section):
 
 class Spark(values.Section):
     master: str = ""
+    jars_folder: values.LocalFolderIfAny = ""
     settings: SparkSettings = Field(default_factory=dict)
 
     def spark_settings(self) -> dict[str, str]:

@@ -67,6 +67,10 @@ def _local_folder(written: str) -> str:
     return folder
 
 
+def _local_folder_if_any(written: str) -> str:
+    return _local_folder(written) if written else ""
+
+
 def is_address(folder: str) -> bool:
     """True if the folder is in a storage that Spark reaches by its address, and not on this machine."""
     return _ADDRESS.fullmatch(folder) is not None
@@ -175,6 +179,7 @@ def _networks(written: list[str]) -> list[str]:
 
 FOLDER = "a folder of this machine, or an address that Spark can reach, like s3a://bucket/folder"
 LOCAL_FOLDER = "a folder of this machine"
+LOCAL_FOLDER_IF_ANY = f"{LOCAL_FOLDER}, or empty"
 OFFSETS = '"earliest", "latest" or JSON of an offset for every partition: {"evenkeel-events": {"0": 23, "1": -2}}'
 TOPIC = "a Kafka topic's name: 1 to 249 letters, digits, dots, underscores or hyphens"
 CLUSTERS = "a table of texts: cluster = the host:port of its name servers, separated by semicolons"
@@ -187,6 +192,7 @@ PATTERN = 'a shell pattern, not empty: "*" any text, "?" any character, "[ab]" o
 
 Folder = Annotated[str, Field(description=FOLDER), AfterValidator(_folder)]
 LocalFolder = Annotated[str, Field(description=LOCAL_FOLDER), AfterValidator(_local_folder)]
+LocalFolderIfAny = Annotated[str, Field(description=LOCAL_FOLDER_IF_ANY), AfterValidator(_local_folder_if_any)]
 Offsets = Annotated[str, Field(description=OFFSETS), AfterValidator(_offsets)]
 Topic = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$", description=TOPIC)]
 TopicIfAny = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,249}$", description=f"{TOPIC}; or empty")]

@@ -28,7 +28,10 @@ def java_home() -> Path:
             return java.resolve().parent.parent
         seen.append(f"{java} is {f'version {version}' if version else 'broken'}")
     found = "; ".join(seen) or "none was found in $JAVA_HOME, on the PATH or in the usual folders"
-    raise SetupError(f"Java {OLDEST} to {NEWEST} is needed, but {found}. Run scripts/ensure-java, or set JAVA_HOME.")
+    raise SetupError(
+        f"Java {OLDEST} to {NEWEST} is needed, but {found}. Install Java 17 or 21 "
+        "(in a checkout: scripts/ensure-java), or set JAVA_HOME to one."
+    )
 
 
 def _candidates() -> Iterator[Path]:

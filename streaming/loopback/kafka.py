@@ -48,9 +48,9 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def kafka_jars() -> list[Path]:
-    """The broker's jars, which are fetched once."""
-    return fetch(COORDINATES)
+def kafka_jars(to: Path | None = None) -> list[Path]:
+    """The broker's jars, which are fetched once, into ``to`` or the cache."""
+    return fetch(COORDINATES, to=to)
 
 
 class LoopbackKafka:

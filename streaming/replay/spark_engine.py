@@ -32,7 +32,7 @@ def run_spark(
     tables = fresh_folder(tables.absolute())
     mark_replayed(tables, "evenkeel replay")
     say("starting Spark ...")
-    spark = build_session("evenkeel replay", SHORT_LIVED | config.spark.spark_settings())
+    spark = build_session("evenkeel replay", SHORT_LIVED | config.spark.spark_settings(), config.spark.jars_folder)
     say("running the job ...")
     facts = spark_facts(spark, {EVENTS_FILE: records}, config, tables)
     show(outcome_of(facts, tables))

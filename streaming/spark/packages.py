@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from streaming.jvm.jars import fetch
+from streaming.jvm.jars import fetch, kept_in
 
 SCALA = "2.13"
 SHIPPED_WITH_SPARK = ("org.scala-lang", "org.apache.hadoop", "org.slf4j", "org.xerial.snappy", "com.github.luben")
@@ -25,6 +25,11 @@ def newer_lz4(jars: Sequence[Path]) -> Path:
     return next(jar for jar in jars if jar.name.startswith("lz4-java-"))
 
 
-def spark_jars() -> list[Path]:
-    """The packages as files for `spark.jars`. A session then starts without Ivy and without the network."""
-    return fetch(spark_packages(), exclude=SHIPPED_WITH_SPARK)
+def spark_jars(jars_folder: str = "", to: Path | None = None) -> list[Path]:
+    """The packages as files for `spark.jars`. A session then starts without Ivy and without the network.
+
+    They are those of ``jars_folder``, if it is given. Else they are fetched once, into ``to`` or the cache.
+    """
+    if jars_folder:
+        return kept_in(Path(jars_folder), spark_packages())
+    return fetch(spark_packages(), exclude=SHIPPED_WITH_SPARK, to=to)

@@ -36,7 +36,7 @@ def serve(
     """
     stop = stop or Event()
     with ended_by_signals(stop, END_WITHIN_S), local_leases(written_by(config)) as far:
-        spark = build_session("evenkeel", config.spark.spark_settings())
+        spark = build_session("evenkeel", config.spark.spark_settings(), config.spark.jars_folder)
         try:
             with remote_leases(partial(Folder, spark), far, stop):
                 _detect(spark, config, stop, started, counts)

@@ -109,8 +109,13 @@ NEEDED_CLASSES = ("io.delta.sql.DeltaSparkSessionExtension", "org.apache.spark.s
 SHIPPED = ("__init__.py", "errors.py", "secret_mask.py", "core/**/*.py", "spark/**/*.py")
 
 
-def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None = None) -> SparkSession:
-    """The session of this process; ``settings`` are the ``spark.*`` keys of evenkeel's configuration file."""
+def build_session(
+    app_name: str = "evenkeel", settings: Mapping[str, str] | None = None, jars_folder: str = ""
+) -> SparkSession:
+    """The session of this process; ``settings`` are the ``spark.*`` keys of evenkeel's configuration file.
+
+    ``jars_folder``: the folder of the jars of Delta and Kafka; empty: they are fetched once.
+    """
     if SparkContext._active_spark_context is not None:
         return _tune_running_session(SparkSession.builder.getOrCreate())
     scratch = Path(tempfile.mkdtemp(prefix="evenkeel-spark-"))
@@ -127,7 +132,7 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
         "spark.driver.extraJavaOptions": f"{DEEP_STACKS} -Dlog4j2.configurationFile={logs.as_uri()}",
     }
     asked = {**_without(wanted, _spark_defaults()), **(settings or {})}
-    kept_back = _start_java(asked, scratch)
+    kept_back = _start_java(asked, scratch, jars_folder)
     conf = SparkConf()  # now has all that the user set elsewhere
     for key, value in kept_back.items():
         conf.set(key, value)
@@ -136,7 +141,7 @@ def build_session(app_name: str = "evenkeel", settings: Mapping[str, str] | None
     if _is_local(conf):
         for key in ("spark.driver.host", "spark.driver.bindAddress"):
             conf.setIfMissing(key, "127.0.0.1")  # no other machine needs to reach us
-    _add_jars(conf)
+    _add_jars(conf, jars_folder)
     spark = _session_by(conf)
     if not conf.contains("spark.sql.shuffle.partitions"):
         partitions = spark.sparkContext.defaultParallelism if _is_local(conf) else PARTITIONS_ON_A_CLUSTER
@@ -184,7 +189,7 @@ def _tune_running_session(spark: SparkSession) -> SparkSession:
     return spark
 
 
-def _start_java(settings: Mapping[str, str], scratch: Path) -> dict[str, str]:
+def _start_java(settings: Mapping[str, str], scratch: Path, jars_folder: str) -> dict[str, str]:
     """Start Java unless it runs already. ``PYSPARK_SUBMIT_ARGS`` wins over ``settings``.
 
     Returns the settings that were kept out of Java's command line, which every user of the machine can read.
@@ -198,7 +203,7 @@ def _start_java(settings: Mapping[str, str], scratch: Path) -> dict[str, str]:
         python = settings.get("spark.pyspark.python") or _spark_defaults().get("spark.pyspark.python")
         os.environ.setdefault("PYSPARK_PYTHON", python or sys.executable)  # workers must run an equal environment
         conf = SparkConf(loadDefaults=False)
-        settings = {**settings, **_with_newer_lz4({**_spark_defaults(), **settings})}
+        settings = {**settings, **_with_newer_lz4({**_spark_defaults(), **settings}, jars_folder)}
         open_ones = {key: value for key, value in settings.items() if _is_needed_to_start(key, value)}
         conf.setAll([(key, _without_secrets(key, value, scratch)) for key, value in open_ones.items()])
         kept_back = _without(settings, {**open_ones, **_submitted()})
@@ -214,13 +219,13 @@ def _start_java(settings: Mapping[str, str], scratch: Path) -> dict[str, str]:
     return kept_back
 
 
-def _with_newer_lz4(said: Mapping[str, str]) -> dict[str, str]:
+def _with_newer_lz4(said: Mapping[str, str], jars_folder: str = "") -> dict[str, str]:
     """The settings with a newer lz4 in the class path of the Java that we start, unless the user brings jars."""
     places = [said.get(key, "") for key in ("spark.jars", "spark.jars.packages", CLASS_PATH)]
     if any("delta-spark" in place for place in (*places, os.environ.get("PYSPARK_SUBMIT_ARGS", ""))):
         return {}
     theirs = said.get(CLASS_PATH, "")
-    return {CLASS_PATH: os.pathsep.join(filter(None, [str(newer_lz4(spark_jars())), theirs]))}
+    return {CLASS_PATH: os.pathsep.join(filter(None, [str(newer_lz4(spark_jars(jars_folder))), theirs]))}
 
 
 def _require_name_of_user() -> None:
@@ -322,14 +327,14 @@ def _without(wanted: Mapping[str, str], said: Mapping[str, str]) -> dict[str, st
     return {key: value for key, value in wanted.items() if key not in said}
 
 
-def _add_jars(conf: SparkConf) -> None:
+def _add_jars(conf: SparkConf, jars_folder: str) -> None:
     """Give Java the jars of Delta and Kafka unless it has them: ``spark-submit`` needs no ``--packages`` then."""
     jvm: Any = SparkContext._jvm
     java = jvm.java
     loader = java.lang.Thread.currentThread().getContextClassLoader()
     if all(loader.getResource(name.replace(".", "/") + ".class") for name in NEEDED_CLASSES):
         return
-    jars = [jar.as_uri() for jar in spark_jars()]
+    jars = [jar.as_uri() for jar in spark_jars(jars_folder)]
     for jar in jars:
         loader.addURL(java.net.URI(jar).toURL())
     conf.set("spark.jars", ",".join([*filter(None, [conf.get("spark.jars", "")]), *jars]))

@@ -44,6 +44,8 @@ def test_every_command_is_offered(bash: Path) -> None:
         (("replay", "--engine", ""), {"core", "spark"}),
         (("web", "--l"), {"--listen"}),
         (("completion", ""), set(SHELLS)),
+        (("config", ""), {"init", "export"}),
+        (("jars", "fetch", "--"), {"--to"}),
     ],
 )
 def test_options_and_their_values_are_offered(bash: Path, words: tuple[str, ...], some: set[str]) -> None:
@@ -55,6 +57,7 @@ def test_files_and_folders_are_offered_where_one_is_wanted(bash: Path, tmp_path:
     (tmp_path / "mine").mkdir()
     assert offered(bash, "run", "--config", "m", at=tmp_path) == {"my.toml", "mine"}
     assert offered(bash, "web", "--tables", "m", at=tmp_path) == {"mine"}
+    assert offered(bash, "config", "export", "m", at=tmp_path) == {"mine"}
 
 
 @pytest.mark.parametrize("shell", SHELLS)

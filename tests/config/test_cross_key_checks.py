@@ -41,3 +41,12 @@ def test_a_rule_that_is_hidden_is_named(wide: str, narrow: str, hides: bool, tmp
         return
     with pytest.raises(ConfigFaults, match=r"x\.toml:5: groups\[1\]\.group = .*groups\[0\] does not match already"):
         load_config(path, {})
+
+
+def test_the_folder_of_jars_must_be_there_for_commands_that_start_spark(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(f'[spark]\njars_folder = "{tmp_path}/jars"\n')
+    with pytest.raises(ConfigFaults, match=r"x\.toml:2: spark\.jars_folder = .*evenkeel jars fetch --to has filled"):
+        load_config(tmp_path / "x.toml", {})
+    assert load_config(tmp_path / "x.toml", {}, writes=()).spark.jars_folder == f"{tmp_path}/jars"
+    (tmp_path / "jars").mkdir()
+    assert load_config(tmp_path / "x.toml", {}).spark.jars_folder == f"{tmp_path}/jars"

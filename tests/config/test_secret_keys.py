@@ -19,10 +19,10 @@ KEYS = [*text_keys(Config), *text_keys(Alerts)]
 
 OPEN = {
     "source.topic", "source.trusted_sources", "source.bootstrap_servers", "source.starting_offsets",
-    "source.folder", "tables.path", "job.checkpoint", "spark.master", "collector.clusters", "collector.include",
-    "collector.exclude", "collector.networks", "collector.tls_ca_file", "collector.tls_cert_file", "collector.file",
-    "collector.state", "collector.failover_topic", "notify.alerts", "notify.state", "web.listen", "web.hosts",
-    "web.proxies",
+    "source.folder", "tables.path", "job.checkpoint", "spark.master", "spark.jars_folder", "collector.clusters",
+    "collector.include", "collector.exclude", "collector.networks", "collector.tls_ca_file", "collector.tls_cert_file",
+    "collector.file", "collector.state", "collector.failover_topic", "notify.alerts", "notify.state", "web.listen",
+    "web.hosts", "web.proxies",
     "web.proxy_header", "web.may_silence", "web.tls_cert_file", "metrics.listen", "groups.cluster", "groups.group",
     "groups.strategy", "groups.message_queue_list.topic", "groups.message_queue_list.broker_name",
     "groups.consumeridcs", "groups.broker_rooms", "groups.client_rooms", "groups.room_separator", "pages.link",

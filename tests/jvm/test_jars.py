@@ -1,6 +1,7 @@
 """Jars are fetched once, completely or not at all. A stand-in for Java plays Ivy: no network here."""
 
 import re
+import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,17 @@ from tests.real import jars as rocketmq_jars
 
 COORDINATES = ["org.example:thing_2.13:1.0"]
 OF_NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def write_other_bytes(folder: Path) -> None:
+    (folder / "thing-1.0.jar").write_bytes(b"something else")
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    f"thing-1.0.jar has the SHA-256 [0-9a-f]{{64}}, and {OF_NOTHING} is right": write_other_bytes,
+    "thing-1.0.jar is missing": lambda folder: (folder / "thing-1.0.jar").unlink(),
+    "more.jar is not one of its jars": lambda folder: (folder / "more.jar").touch(),
+}
 
 
 @pytest.fixture
@@ -59,11 +71,56 @@ def test_fetches_at_the_same_time_download_once(ivy: Path, checksums: Path) -> N
     assert calls(ivy) == 1
 
 
-def test_failed_fetch_shows_last_words_and_leaves_nothing(ivy: Path, checksums: Path, tmp_path: Path) -> None:
+def test_failed_fetch_shows_last_words_and_leaves_no_folder_of_jars(ivy: Path, checksums: Path, tmp_path: Path) -> None:
     ivy.write_text("#!/bin/sh\necho org.example: not found; exit 1\n")
     with pytest.raises(AwayError, match=r"(?s)could not fetch org\.example.*EVENKEEL_IVY_SETTINGS.*not found"):
         jars.fetch(COORDINATES, checksums=checksums)
-    assert [path.name for path in (tmp_path / "cache" / "jars").iterdir()] == ["thing_2.13-1.0.lock"]
+    assert not (tmp_path / "cache" / "jars" / "thing_2.13-1.0").exists()
+
+
+# In Ivy's cache: jars that have come, one of which is damaged, and what an interrupted Ivy leaves.
+INTERRUPTED = """#!/bin/sh
+while [ "$1" != -cache ]; do shift; done
+mkdir -p "$2/org/thing" "$2/org/more"; cd "$2/org"
+touch thing/thing-1.0.jar thing/ivydata-1.0.properties more/more-1.0.jar.part; echo damaged > more/thing-1.0.jar
+exit 1
+"""
+
+
+def test_fetch_that_was_interrupted_continues_with_the_jars_that_had_come(
+    ivy: Path, checksums: Path, tmp_path: Path
+) -> None:
+    complete = ivy.read_text()
+    ivy.write_text(INTERRUPTED)
+    with pytest.raises(AwayError):
+        jars.fetch(COORDINATES, checksums=checksums)
+    seen = f'for one; do [ "$before" = -cache ] && (cd "$one" && find . -type f) > {tmp_path}/seen; before=$one; done\n'
+    ivy.write_text(complete.replace("while", f"{seen}while", 1))
+    jars.fetch(COORDINATES, checksums=checksums)
+    assert (tmp_path / "seen").read_text().split() == ["./org/thing/thing-1.0.jar"]
+    left = sorted(path.name for path in (tmp_path / "cache" / "jars").iterdir())
+    assert left == ["thing_2.13-1.0", "thing_2.13-1.0.lock"]
+
+
+def test_jars_of_a_named_folder_need_no_ivy(ivy: Path, checksums: Path, tmp_path: Path) -> None:
+    found = jars.fetch(COORDINATES, checksums=checksums, to=tmp_path / "mine")
+    copied = Path(shutil.copytree(tmp_path / "mine", tmp_path / "copied"))
+    ivy.write_text("#!/bin/sh\nexit 1\n")
+    assert found == [tmp_path / "mine" / "thing_2.13-1.0" / "thing-1.0.jar"]
+    assert jars.kept_in(copied, COORDINATES, checksums) == [copied / "thing_2.13-1.0" / "thing-1.0.jar"]
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("said", DAMAGES)
+def test_jars_of_a_named_folder_that_are_not_right_are_refused(
+    said: str, ivy: Path, checksums: Path, tmp_path: Path
+) -> None:
+    (jar,) = jars.fetch(COORDINATES, checksums=checksums, to=tmp_path)
+    DAMAGES[said](jar.parent)
+    with pytest.raises(SetupError, match=rf"{jar.parent}: {said}\. .*evenkeel jars fetch --to DIR"):
+        jars.kept_in(tmp_path, COORDINATES, checksums)
+    with pytest.raises(SetupError, match=rf"{tmp_path}/none/thing_2.13-1.0: thing-1.0.jar is missing"):
+        jars.kept_in(tmp_path / "none", COORDINATES, checksums)
 
 
 def test_jars_are_named_with_their_bytes_as_they_come(
@@ -81,17 +138,6 @@ def test_own_ivy_settings_are_passed_on(ivy: Path, checksums: Path, monkeypatch:
     monkeypatch.setenv("EVENKEEL_IVY_SETTINGS", "/etc/mirror.xml")
     with pytest.raises(AwayError, match=r"-settings /etc/mirror\.xml"):
         jars.fetch(COORDINATES, checksums=checksums)
-
-
-def write_other_bytes(folder: Path) -> None:
-    (folder / "thing-1.0.jar").write_bytes(b"something else")
-
-
-DAMAGES: dict[str, Callable[[Path], object]] = {
-    f"thing-1.0.jar has the SHA-256 [0-9a-f]{{64}}, and {OF_NOTHING} is right": write_other_bytes,
-    "thing-1.0.jar is missing": lambda folder: (folder / "thing-1.0.jar").unlink(),
-    "more.jar is not one of its jars": lambda folder: (folder / "more.jar").touch(),
-}
 
 
 @pytest.mark.slow
@@ -160,8 +206,12 @@ def test_cache_that_cannot_be_used_is_named_with_the_way_out(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "file" / "cache"))  # root cannot make it either
-    with pytest.raises(SetupError, match=rf"{tmp_path}/file/cache, where jars .*: Not a directory.* EVENKEEL_CACHE"):
+    with pytest.raises(
+        SetupError, match=rf"{tmp_path}/file/cache/jars, where jars .*: Not a directory.* EVENKEEL_CACHE"
+    ):
         jars.fetch(COORDINATES, checksums=checksums)
+    with pytest.raises(SetupError, match=rf"{tmp_path}/file/here, where jars .*: Not a directory.* with --to"):
+        jars.fetch(COORDINATES, checksums=checksums, to=tmp_path / "file" / "here")
     monkeypatch.delenv("EVENKEEL_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "~nobody-of-that-name/cache")  # as ~ is for who has no home
     with pytest.raises(SetupError, match="no home folder: name a folder for jars with EVENKEEL_CACHE"):

@@ -46,7 +46,7 @@ def test_missing_java_gives_one_clear_line() -> None:
 @pytest.mark.parametrize(("version", "said"), [("1.8.0_392", "version 8"), ("11.0.22", "version 11"), ("23", "23")])
 def test_java_of_the_wrong_age_is_named(tmp_path: Path, version: str, said: str) -> None:
     home = install(tmp_path / "path", version)
-    with pytest.raises(SetupError, match=rf"needed, but {home}/bin/java is .*{said}\. Run"):
+    with pytest.raises(SetupError, match=rf"needed, but {home}/bin/java is .*{said}\. Install"):
         java.java_home()
 
 

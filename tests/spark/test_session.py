@@ -117,7 +117,7 @@ def test_password_in_an_address_that_java_needs_to_start_is_warned_of(tmp_path, 
 
 def test_newer_lz4_comes_before_spark_s_own_and_what_the_user_names(monkeypatch: pytest.MonkeyPatch) -> None:
     jars = [Path("/cache/kafka-clients-3.9.2.jar"), Path("/cache/lz4-java-1.10.1.jar")]
-    monkeypatch.setattr(session, "spark_jars", lambda: jars)
+    monkeypatch.setattr(session, "spark_jars", lambda jars_folder: jars)
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
     key = "spark.driver.extraClassPath"
     assert session._with_newer_lz4({}) == {key: "/cache/lz4-java-1.10.1.jar"}
