@@ -1,21 +1,27 @@
 """Events into Kafka by a thread: a Kafka that is away, comes back, refuses; and that telling never waits."""
 
+import gc
 import logging
+import socket
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 from kafka.future import Future
 
 from streaming.collector.output import kafka as output_kafka
-from streaming.collector.output.kafka import KafkaOutput, make_producer
+from streaming.collector.output.kafka import KafkaOutput, make_producer, opened
 from streaming.collector.output.other_collectors import other_collectors
 from tests.collector.test_backlog import marker, report
 from tests.records import accepted
 
 MUCH = 1 << 30
+OPEN_FILES = Path("/proc/self/fd")
 
 
 class FakeProducer:
@@ -149,3 +155,19 @@ def test_other_collectors_are_known_by_their_rounds() -> None:
         b"garbage",
     ]
     assert other_collectors(values, {"prod": "collector a"}) == {"prod": {"collector b"}}
+
+
+@pytest.fixture
+def silent_server() -> Iterator[str]:
+    """It accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("kind", [KafkaAdminClient, KafkaConsumer, KafkaProducer])
+def test_a_client_of_a_server_that_never_answers_leaves_no_socket_and_no_thread(kind: Any, silent_server: str) -> None:
+    before = len(list(OPEN_FILES.iterdir())), threading.active_count()
+    with pytest.raises(KafkaError):
+        opened(kind, {"bootstrap_servers": [silent_server], "bootstrap_timeout_ms": 200})
+    gc.collect()
+    assert (len(list(OPEN_FILES.iterdir())), threading.active_count()) == before

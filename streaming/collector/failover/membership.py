@@ -20,7 +20,7 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.errors import KafkaError, KafkaTimeoutError, TopicAlreadyExistsError
 
 from streaming.collector.failover.term import Term
-from streaming.collector.output.kafka import check_reachable
+from streaming.collector.output.kafka import check_reachable, opened
 from streaming.config.cross_key_checks import FAILOVER_TIMEOUT_S
 from streaming.config.values import server_list
 
@@ -44,24 +44,30 @@ def connect(bootstrap_servers: str, options: Mapping[str, Any], topic: str, assi
     common = {"bootstrap_servers": servers, "bootstrap_timeout_ms": CONNECT_WITHIN_S * 1000, **options}
     without_compression = {name: value for name, value in common.items() if name != "compression_type"}
     _create(topic, without_compression)
-    consumer = KafkaConsumer(
-        group_id=topic,
-        session_timeout_ms=SESSION_MS,
-        heartbeat_interval_ms=HEARTBEAT_MS,
-        max_poll_interval_ms=2 * SESSION_MS,
-        partition_assignment_strategy=[assignor],
-        auto_offset_reset="earliest",
-        enable_auto_commit=False,
-        **without_compression,
+    consumer = opened(
+        KafkaConsumer,
+        {
+            "group_id": topic,
+            "session_timeout_ms": SESSION_MS,
+            "heartbeat_interval_ms": HEARTBEAT_MS,
+            "max_poll_interval_ms": 2 * SESSION_MS,
+            "partition_assignment_strategy": [assignor],
+            "auto_offset_reset": "earliest",
+            "enable_auto_commit": False,
+            **without_compression,
+        },
     )
     try:
         _check_partitions(consumer, topic)
-        return consumer, KafkaProducer(
-            acks="all",
-            max_block_ms=WRITE_WITHIN_S * 1000,
-            request_timeout_ms=WRITE_WITHIN_S * 1000,
-            delivery_timeout_ms=(WRITE_WITHIN_S + 1) * 1000,  # an older memory must not come after a successor's
-            **common,
+        return consumer, opened(
+            KafkaProducer,
+            {
+                "acks": "all",
+                "max_block_ms": WRITE_WITHIN_S * 1000,
+                "request_timeout_ms": WRITE_WITHIN_S * 1000,
+                "delivery_timeout_ms": (WRITE_WITHIN_S + 1) * 1000,  # an older memory must not come after a successor's
+                **common,
+            },
         )
     except BaseException:
         consumer.close(autocommit=False, timeout_ms=WRITE_WITHIN_S * 1000)
@@ -76,7 +82,7 @@ def _check_partitions(consumer: Any, topic: str) -> None:
 
 def _create(topic: str, options: Mapping[str, Any]) -> None:
     """It gets Kafka's default number of replicas. A topic that exists is left as it is."""
-    admin = KafkaAdminClient(**options)
+    admin = opened(KafkaAdminClient, options)
     try:
         if topic not in admin.list_topics():
             configs = {"cleanup.policy": "compact", "segment.ms": str(SEGMENT_MS)}

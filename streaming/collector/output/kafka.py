@@ -5,10 +5,11 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from threading import Condition, Event, Thread
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
+from kafka.net.compat import KafkaNetClient
 
 from schemas.events import AnyEvent
 from streaming.collector.output.backlog import Backlog, KafkaRecord
@@ -20,6 +21,7 @@ AWAY_AFTER_S = 10
 RETRY_AFTER_S = 5
 CONNECT_WITHIN_S = 3
 DAY_MS = 86_400_000
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
@@ -28,9 +30,10 @@ def make_producer(bootstrap_servers: str, options: Mapping[str, Any]) -> KafkaPr
     servers = list(server_list(bootstrap_servers))
     check_reachable(servers)
     defaults = {"client_id": "evenkeel-collector", "compression_type": "gzip", "bootstrap_timeout_ms": 5_000}
-    return KafkaProducer(
-        bootstrap_servers=servers,
-        **{
+    return opened(
+        KafkaProducer,
+        {
+            "bootstrap_servers": servers,
             **defaults,
             **options,
             "enable_idempotence": True,
@@ -43,8 +46,24 @@ def make_producer(bootstrap_servers: str, options: Mapping[str, Any]) -> KafkaPr
     )
 
 
+def opened(kind: Callable[..., T], options: Mapping[str, Any]) -> T:
+    """A client of kafka-python. Where none can be made, its sockets and its thread end; kafka-python leaves them."""
+    made: list[KafkaNetClient] = []
+
+    def make(**configs: Any) -> KafkaNetClient:
+        made.append(KafkaNetClient(**configs))
+        return made[-1]
+
+    try:
+        return kind(kafka_client=make, **options)
+    except BaseException:
+        for client in made:
+            client.close()
+        raise
+
+
 def check_reachable(servers: list[str]) -> None:
-    """``KafkaProducer`` leaves sockets open when it finds no broker, so it is not tried while nobody listens."""
+    """No client is made while nobody listens: it would try, and log it, until its time is over."""
     failure = OSError("no server to try")
     for server in servers:
         host, _, port = server.rpartition(":")

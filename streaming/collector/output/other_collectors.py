@@ -15,6 +15,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 from msgspec import Struct
 
+from streaming.collector.output.kafka import opened
 from streaming.config.sections import Source
 from streaming.config.values import server_list
 from streaming.wall_clock import now_ms
@@ -76,12 +77,13 @@ class OtherCollectorCheck:
 
     def newest_values(self, turn: int) -> list[bytes]:
         """Reads what came into one partition within the last seconds; the partitions take turns."""
-        consumer = KafkaConsumer(
-            bootstrap_servers=list(server_list(self._servers)),
-            enable_auto_commit=False,
-            consumer_timeout_ms=2_000,
+        options = {
+            "bootstrap_servers": list(server_list(self._servers)),
+            "enable_auto_commit": False,
+            "consumer_timeout_ms": 2_000,
             **self._options,
-        )
+        }
+        consumer = opened(KafkaConsumer, options)
         try:
             partitions = sorted(consumer.partitions_for_topic(self._topic) or ())
             if not partitions:
