@@ -16,7 +16,6 @@ from streaming.errors import CollectorError
 
 SUMMARY_EVERY_S = 60
 PREPARES_EVERY_S = 5
-LEADS_EVERY_S = 0.2  # how often it is asked whether this collector leads
 WARN_EVERY_S = 60  # of rounds that take too long
 log = logging.getLogger(__name__)
 
@@ -93,7 +92,7 @@ class ClusterCollector:
         stopping = asyncio.create_task(stop.wait())
         while not stop.is_set():
             if not self._leadership.begin():
-                await asyncio.wait([stopping], timeout=LEADS_EVERY_S)
+                await asyncio.wait([stopping], timeout=self._leadership.check_every_s)
                 continue
             try:
                 await self._lead(stop, stopping)
@@ -161,7 +160,8 @@ class ClusterCollector:
         """Waits until one of the tasks is done, the time is over, or this collector leads no longer."""
         end = time.monotonic() + seconds
         while self._permission.may_ask() and (left_s := end - time.monotonic()) > 0:
-            done, _ = await asyncio.wait(tasks, timeout=min(left_s, LEADS_EVERY_S), return_when=asyncio.FIRST_COMPLETED)
+            wait_s = min(left_s, self._leadership.check_every_s)
+            done, _ = await asyncio.wait(tasks, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
             if done:
                 return
 

@@ -7,6 +7,7 @@ import math
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -16,8 +17,9 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.errors import KafkaError
 
 from schemas.events import ConsumeProgress
-from streaming.collector.cluster_collector import Permission
-from streaming.collector.failover.leadership import Elected, Leadership
+from streaming.collector.cluster_collector import ClusterCollector, Permission, Watched
+from streaming.collector.exposed import ClusterCounts
+from streaming.collector.failover.leadership import Alone, Elected, Leadership
 from streaming.collector.failover.membership import (
     PARTITIONS,
     REQUEST_MS,
@@ -28,12 +30,13 @@ from streaming.collector.failover.membership import (
 )
 from streaming.collector.failover.term import Term
 from streaming.collector.probing.client_schedule import TAKEN_OVER, Chosen, ClientSchedule
-from streaming.collector.probing.memory import Memory, Remembered
+from streaming.collector.probing.memory import Memory, MemoryFile, Remembered
 from streaming.loopback import LoopbackKafka
 from tests.collector.test_cluster_probe import QUICK, Told, play
 from tests.collector.test_real_kafka import until
 
 NOW = 1_700_000_000_000
+SLOW = replace(QUICK, interval_ms=2_000, timeout_ms=2_000)
 # kafka-python leaves the socket of an attempt that failed to Python's collector
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 
@@ -179,6 +182,28 @@ def test_a_probe_that_may_not_ask_once_may_never_ask_again() -> None:
 
     permission = Permission(cast(Leadership, Leader()))
     assert [permission.may_ask() for _ in range(4)] == [True, False, False, False]
+
+
+def test_a_collector_that_is_alone_does_not_look_again_and_again_whether_it_may_ask(tmp_path: Path) -> None:
+    class Counting(Alone):
+        asked = 0
+
+        def may_ask(self) -> bool:
+            self.asked += 1
+            return super().may_ask()
+
+    async def scene(told: Told) -> None:
+        told.fake.nodes["broker-a"].manner, told.fake.nodes["broker-a"].delay_s = "slow", 1
+        counts = ClusterCounts("prod", QUICK.interval_ms, told.probe._client.counts, told.probe.shared.lags)
+        alone, stop = Counting(MemoryFile(tmp_path, "prod")), asyncio.Event()
+        one = ClusterCollector(lambda _: Watched("prod", SLOW, told.probe, counts), alone, None)
+        running = asyncio.create_task(one.run(stop))
+        await asyncio.sleep(2.5)
+        stop.set()
+        await running
+        assert alone.asked <= 6  # two for a round that lasts a second, and its pause
+
+    play(scene, policy=SLOW)
 
 
 @pytest.mark.kafka

@@ -1,6 +1,7 @@
 """Whether this collector may ask a cluster now, and the memory that one collector leaves to the next."""
 
 import logging
+import math
 import zlib
 from typing import Protocol
 
@@ -15,10 +16,14 @@ class Leadership(Protocol):
     """Of one cluster. ``begin`` returns whether asking begins now; ``stopped`` is called when nothing is asked more.
 
     ``slow_after_ms``: for so long after the beginning, requests of the collector before may still wait for an answer.
+    ``check_every_s``: how often ``begin`` or ``may_ask`` may have another answer.
     """
 
     @property
     def slow_after_ms(self) -> int: ...
+
+    @property
+    def check_every_s(self) -> float: ...
 
     def may_ask(self) -> bool: ...
 
@@ -35,6 +40,7 @@ class Alone:
     """There is no other collector, or nobody said so in the configuration. The memory is in a file."""
 
     slow_after_ms = 0
+    check_every_s = math.inf
 
     def __init__(self, file: MemoryFile) -> None:
         self.load, self.save = file.load, file.save
@@ -53,6 +59,7 @@ class Elected:
     """One of several collectors. The memory is in their topic, compressed, since Kafka's records are at most 1 MB."""
 
     slow_after_ms = RUNNING_INFO_TIMEOUT_MS
+    check_every_s = 0.2
 
     def __init__(self, cluster: str, membership: Membership) -> None:
         self._cluster = cluster
