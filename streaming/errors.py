@@ -22,7 +22,11 @@ class AwayError(MonitorError):
 
 
 class InUseError(MonitorError):
-    """Another process uses what this one needs for itself."""
+    """Another process uses what this one needs for itself. ``owner``: that process, in words."""
+
+    def __init__(self, message: str, owner: str = "another process") -> None:
+        super().__init__(message)
+        self.owner = owner
 
 
 class SourceError(MonitorError):

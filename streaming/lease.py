@@ -191,5 +191,6 @@ def _read(text: str) -> Lease:
 def _in_use(key: str, uri: str, other: str) -> InUseError:
     return InUseError(
         f"{key} = {without_userinfo(uri)} is in use by {other}. Two at once would end each other and write everything "
-        "twice: stop that one first, or name folders of its own for this one"
+        "twice: stop that one first, or name folders of its own for this one",
+        owner=other,
     )

@@ -59,6 +59,15 @@ def add_metrics_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_standby_option(parser: argparse.ArgumentParser, does: str) -> None:
+    """Add --standby. ``does``: the work that only one process does at a time."""
+    parser.add_argument(
+        "--standby",
+        action="store_true",
+        help=f"while another process {does}, wait for its end and take over; without it, end with 4",
+    )
+
+
 def metrics_option(arguments: argparse.Namespace) -> dict[str, tuple[str, str]]:
     return options_given(arguments, {"--metrics": ("metrics", "listen")})
 

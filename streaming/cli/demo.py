@@ -108,6 +108,7 @@ def _served(config: Config, job: JobCounts, stop: Event) -> Iterator[Callable[[]
     from streaming.notifier.exposed import NotifierCounts
     from streaming.notifier.from_config import notifier_settings
     from streaming.notifier.threads import keep_delivering
+    from streaming.standby import Standby
     from streaming.web.live.watch import Watch
     from streaming.web.server import keep_serving
     from streaming.web.settings import web_settings
@@ -118,8 +119,10 @@ def _served(config: Config, job: JobCounts, stop: Event) -> Iterator[Callable[[]
     shown, sent = shown._replace(site=site), sent._replace(site=site)
     watch, counts, over = Watch(config.tables.path), NotifierCounts(), Event()
     web = Thread(target=keep_serving, args=(shown, watch, over), name="web", daemon=True)
-    notifier = Thread(target=keep_delivering, args=(sent, stop, counts), name="notifier", daemon=True)
-    start_serving(config.metrics.address(), exposed_by_run(config, watch, sent, counts, job), over)
+    delivering = (sent, stop, counts, Standby("the notifier"))
+    notifier = Thread(target=keep_delivering, args=delivering, name="notifier", daemon=True)
+    exposed = exposed_by_run(config, watch, sent, counts, job, Standby("the job"))
+    start_serving(config.metrics.address(), exposed, over)
     web.start()
     reader = watch.start_reading(over)
     try:

@@ -6,7 +6,12 @@
 import argparse
 from threading import Event
 
-from streaming.cli.configuration import add_metrics_option, configured_with_alerts, metrics_option
+from streaming.cli.configuration import (
+    add_metrics_option,
+    add_standby_option,
+    configured_with_alerts,
+    metrics_option,
+)
 from streaming.cli.exit_status import DONE, NOT_RIGHT
 from streaming.config.cross_key_checks import NOTIFIER, TABLES
 from streaming.metrics.endpoints import start_serving
@@ -16,6 +21,7 @@ from streaming.notifier.from_config import notifier_settings
 from streaming.notifier.send_test_page import test_destinations
 from streaming.notifier.threads import NotifierSettings, keep_delivering
 from streaming.shutdown_signals import ended_by_signals
+from streaming.standby import Standby
 from streaming.wording.names import plain
 
 
@@ -25,24 +31,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="send a test page and its end to every destination once, say what came back, and no more",
     )
+    add_standby_option(parser, "delivers")
     add_metrics_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """0 after a signal; with --test 0 if every destination took it, else 1.
 
-    Raises MonitorError for what is refused, and while another notifier delivers.
+    Raises MonitorError for what is refused, and, without --standby, while another notifier delivers.
     """
     writes = () if arguments.test else (TABLES, NOTIFIER)
     config, alerts = configured_with_alerts(arguments, metrics_option(arguments), writes)
     settings = notifier_settings(config, alerts, file=arguments.config)
     if arguments.test:
         return _test(settings)
-    stop, counts = Event(), NotifierCounts()
-    exposed = Exposed("notify", [counts.series], lambda: counts.troubles(settings.limits, settings.now_ms()))
+    stop, counts, standby = Event(), NotifierCounts(), Standby("the notifier")
+
+    def troubles() -> list[str]:
+        return standby.troubles() or counts.troubles(settings.limits, settings.now_ms())
+
+    exposed = Exposed("notify", [standby.series, counts.series], troubles)
     start_serving(config.metrics.address(), exposed, stop)
     with ended_by_signals(stop):
-        keep_delivering(settings, stop, counts, is_alone=True)
+        keep_delivering(settings, stop, counts, standby if arguments.standby else None)
     return 0
 
 

@@ -5,7 +5,12 @@ from collections.abc import Callable
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from streaming.cli.configuration import add_metrics_option, configured_with_alerts, metrics_option
+from streaming.cli.configuration import (
+    add_metrics_option,
+    add_standby_option,
+    configured_with_alerts,
+    metrics_option,
+)
 from streaming.config.alerts import Alerts
 from streaming.config.sections import Config
 
@@ -14,15 +19,21 @@ if TYPE_CHECKING:
     from streaming.notifier.exposed import NotifierCounts
     from streaming.notifier.threads import NotifierSettings
     from streaming.spark.job_counts import JobCounts
+    from streaming.standby import Standby
     from streaming.web.live.watch import Watch
 
 ENDING_S = 10
 METRICS_POLL_S = 5.0  # Prometheus asks less often than people who watch a page
-add_arguments = add_metrics_option
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_standby_option(parser, "writes to the same tables or checkpoint")
+    add_metrics_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 after a signal. Raises MonitorError for a configuration that is refused, and when detection fails.
+    """0 after a signal. Raises MonitorError for a configuration that is refused, when detection fails, and, without
+    --standby, while another job writes to the same tables.
 
     The notifier reads only what detection has written: if the notifier fails, detection goes on.
     """
@@ -32,18 +43,20 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.notifier.threads import keep_delivering
     from streaming.spark.job_counts import JobCounts
     from streaming.spark.service import serve
+    from streaming.standby import Standby
 
     settings = notifier_settings(config, alerts, file=arguments.config)
-    stop, counts, job = Event(), NotifierCounts(), JobCounts()
-    notifier = Thread(target=keep_delivering, args=(settings, stop, counts), name="notifier", daemon=True)
-    beside = _pages_and_metrics(config, alerts, arguments, settings, counts, job, stop)
+    stop, counts, job, standby = Event(), NotifierCounts(), JobCounts(), Standby("the job")
+    delivering = (settings, stop, counts, Standby("the notifier"))
+    notifier = Thread(target=keep_delivering, args=delivering, name="notifier", daemon=True)
+    beside = _pages_and_metrics(config, alerts, arguments, settings, counts, job, standby, stop)
 
     def begin() -> None:
         notifier.start()
         beside()
 
     try:
-        serve(config, stop, begin, job)
+        serve(config, stop, begin, job, standby if arguments.standby else None)
     finally:
         stop.set()
         if notifier.is_alive():
@@ -58,6 +71,7 @@ def _pages_and_metrics(
     settings: "NotifierSettings",
     counts: "NotifierCounts",
     job: "JobCounts",
+    standby: "Standby",
     stop: Event,
 ) -> Callable[[], None]:
     """Serves the metrics, and gives what starts the pages, each if the configuration wants it here. Both follow the
@@ -72,7 +86,7 @@ def _pages_and_metrics(
 
     pages = web_settings(config, alerts, arguments.config) if config.web.in_run else None
     watch = Watch(config.tables.path)
-    exposed = exposed_by_run(config, watch, settings, counts, job)
+    exposed = exposed_by_run(config, watch, settings, counts, job, standby)
     start_serving(config.metrics.address(), exposed, stop)
 
     def start() -> None:
@@ -84,15 +98,23 @@ def _pages_and_metrics(
 
 
 def exposed_by_run(
-    config: Config, watch: "Watch", settings: "NotifierSettings", counts: "NotifierCounts", job: "JobCounts"
+    config: Config,
+    watch: "Watch",
+    settings: "NotifierSettings",
+    counts: "NotifierCounts",
+    job: "JobCounts",
+    standby: "Standby",
 ) -> "Exposed":
     """Of the job, of the groups, and of the notifier, if it is this one that delivers."""
     from streaming.metrics.exposition import Exposed
     from streaming.web.live.exposed import facts_reader
 
     def troubles() -> list[str]:
+        if waits := standby.troubles():
+            return waits
         limits, now = settings.limits, settings.now_ms()
         of_job = job.troubles(settings.clusters, limits.blind_ms, limits.late_ms, now)
         return of_job + (counts.troubles(limits, now) if counts.status is not None else [])
 
-    return Exposed("run", [job.series, facts_reader(watch, config.metrics.series_limit), counts.series], troubles)
+    readers = [standby.series, job.series, facts_reader(watch, config.metrics.series_limit), counts.series]
+    return Exposed("run", readers, troubles)

@@ -55,6 +55,9 @@ def _metric(processes: tuple[str, ...], pattern: str, help_: str, buckets: tuple
 _every = partial(_metric, PROCESSES)
 BUILD_INFO = _every("build_info{version, process}", "always 1: which evenkeel this is")
 READY = _every("ready", "1: /readyz answers 200; 0: it answers 503 with the reasons")
+STANDBY = _metric(
+    (RUN, NOTIFY), "standby", "1: this process waits until another one ends (--standby), and does nothing; 0: it works"
+)
 LEFT_OUT = _metric(
     (RUN, COLLECT, WEB),
     "left_out{of}",

@@ -83,7 +83,8 @@ class FolderLock:
             self._stack.enter_context(held(self._folder / LOCK))
         except HeldElsewhere as other:
             raise StateInUse(
-                f"{self._folder} (notify.state) is in use: another notifier delivers, in 'run' or 'notify': {other}"
+                f"{self._folder} (notify.state) is in use: another notifier delivers, in 'run' or 'notify': {other}",
+                owner=str(other),
             ) from None
         except CannotLock:
             raise SetupError(

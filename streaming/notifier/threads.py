@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -23,6 +24,7 @@ from streaming.notifier.sink_view import CurrentState, Route, current_state
 from streaming.notifier.sink_worker import SinkWorker, WorkerSettings
 from streaming.notifier.state_files import POSITION, FolderLock, Position, StateInUse, load, locked_folder, save
 from streaming.sinks.sink import Sink
+from streaming.standby import Standby, taken
 from streaming.wall_clock import now_ms
 
 log = logging.getLogger(__name__)
@@ -32,7 +34,6 @@ CPU_SHARE = 0.1  # of one processor, at most, by each thread
 SAVE_EVERY_MS = 5_000  # facts since then are read again after a restart
 REMIND_MS = 60_000
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
-IN_USE_PAUSE_S = 30.0
 STOP_WITHIN_S = 5  # time for a notice that is being sent; later it is sent again at the next start
 
 
@@ -63,10 +64,17 @@ class NotifierSettings(NamedTuple):
     now_ms: Callable[[], int] = now_ms
 
 
-def deliver(settings: NotifierSettings, stop: Event, counts: NotifierCounts | None = None) -> None:
-    """Send pages until ``stop``. Raises StateInUse while another notifier delivers."""
+def deliver(
+    settings: NotifierSettings, stop: Event, counts: NotifierCounts | None = None, standby: Standby | None = None
+) -> None:
+    """Send pages until ``stop``. While another notifier delivers, wait for its end; without ``standby``, raise
+    StateInUse. Nothing of the state is read before it is this notifier's.
+    """
     counts = counts or NotifierCounts()
-    with locked_folder(settings.state) as lock:
+    with ExitStack() as stack:
+        lock = taken(stack, partial(locked_folder, settings.state), stop, standby)
+        if lock is None:
+            return
         stopping = Event()
         names = ", ".join(one.sink.name for one in settings.destinations)
         log.info("following %s/facts; pages go to: %s", settings.tables, names)
@@ -86,22 +94,19 @@ def deliver(settings: NotifierSettings, stop: Event, counts: NotifierCounts | No
 
 
 def keep_delivering(
-    settings: NotifierSettings, stop: Event, counts: NotifierCounts | None = None, *, is_alone: bool = False
+    settings: NotifierSettings, stop: Event, counts: NotifierCounts | None = None, standby: Standby | None = None
 ) -> None:
     """Deliver until ``stop``, and start again after any error with a growing pause. ``counts``: of deliveries.
 
-    While another notifier delivers, wait for its end; if ``is_alone``, raise StateInUse instead.
+    While another notifier delivers, wait for its end; without ``standby``, raise StateInUse instead.
     """
-    pause_s, is_logged = FIRST_PAUSE_S, False
+    pause_s = FIRST_PAUSE_S
     while not stop.is_set():
         try:
-            deliver(settings, stop, counts)
-        except StateInUse as error:
-            if is_alone:
+            deliver(settings, stop, counts, standby)
+        except StateInUse:  # with a standby only if a full disk prevented the lock at first, and another one has it now
+            if standby is None:
                 raise
-            if not is_logged:
-                log.info("%s", error)
-            pause_s, is_logged = IN_USE_PAUSE_S, True
         except Exception:
             log.exception("the notifier failed; it starts again in %.0f s", pause_s)
         stop.wait(0 if stop.is_set() else pause_s)

@@ -129,23 +129,26 @@ def open_checkpoint(spark: SparkSession, uri: str, source: str, shards: int, fac
     ``facts``: how many there are, at least; None where there is no table.
     """
     folder = Folder(spark, uri)
-    text = folder.read(_IDENTITY)
-    if text is None:
+    checkpoint = _existing(folder)
+    if checkpoint is None:
         _refuse_foreign(folder, bool(facts))
         partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or shards)
         return create(folder, new_identity(source, shards, partitions))
-    try:
-        checkpoint = Checkpoint(folder, msgspec.json.decode(text, type=Identity))
-    except msgspec.MsgspecError as error:
-        raise CheckpointError(
-            f"{uri}/{_IDENTITY} cannot be read ({error}): restore it, or run 'evenkeel reseed'"
-        ) from error
     _refuse_changed(checkpoint, source, shards)
     if facts is None and checkpoint.begun() is not None:
         raise CheckpointError(
             f"checkpoint {uri} has written facts, and their table is gone: restore it, or delete the checkpoint too"
         )
     return checkpoint
+
+
+def refuse_others_checkpoint(spark: SparkSession, uri: str, source: str, shards: int) -> None:
+    """Raise CheckpointError if the checkpoint was made for another configuration. It is only read: another job may
+    write to it.
+    """
+    checkpoint = _existing(Folder(spark, uri))
+    if checkpoint is not None:
+        _refuse_changed(checkpoint, source, shards)
 
 
 def new_identity(source: str, shards: int, state_partitions: int) -> Identity:
@@ -171,6 +174,18 @@ def refuse_existing(folder: Folder) -> None:
         raise CheckpointError(
             f"{folder.uri} holds a checkpoint already: name a new folder in job.checkpoint, or rename this one"
         )
+
+
+def _existing(folder: Folder) -> Checkpoint | None:
+    text = folder.read(_IDENTITY)
+    if text is None:
+        return None
+    try:
+        return Checkpoint(folder, msgspec.json.decode(text, type=Identity))
+    except msgspec.MsgspecError as error:
+        raise CheckpointError(
+            f"{folder.uri}/{_IDENTITY} cannot be read ({error}): restore it, or run 'evenkeel reseed'"
+        ) from error
 
 
 def _refuse_foreign(folder: Folder, facts_exist: bool) -> None:

@@ -2,8 +2,8 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
 from threading import Event, Thread
 
 from pyspark.sql import SparkSession
@@ -13,10 +13,13 @@ from streaming.lease import local_leases, remote_leases
 from streaming.projections.process import keep_running, projection_settings
 from streaming.shutdown_signals import ended_by_signals
 from streaming.spark import job
+from streaming.spark.checkpoint import refuse_others_checkpoint
 from streaming.spark.job_counts import JobCounts
 from streaming.spark.maintain import maintain_hourly
 from streaming.spark.session import build_session
+from streaming.spark.sources import name_of
 from streaming.spark.storage import Folder
+from streaming.standby import Standby, taken
 from streaming.tables.maintenance import MaintainOptions
 
 END_WITHIN_S = 25
@@ -28,23 +31,43 @@ def serve(
     stop: Event | None = None,
     started: Callable[[], None] = lambda: None,
     counts: JobCounts | None = None,
+    standby: Standby | None = None,
 ) -> None:
     """Run until SIGTERM, SIGINT or ``stop``, then end within 30 s. Raises InUseError while another process writes
     to the same tables or checkpoint, and MonitorError when detection fails. ``counts`` follows the batches.
 
+    ``standby``: wait for the end of that other process. Spark starts meanwhile, because that takes longest. A
+    checkpoint of another configuration is refused then, and not only after the wait.
     An error beside detection is logged and never ends detection.
     """
     stop = stop or Event()
-    with ended_by_signals(stop, END_WITHIN_S), local_leases(written_by(config)) as far:
-        spark = build_session("evenkeel", config.spark.spark_settings(), config.spark.jars_folder)
-        try:
-            with remote_leases(partial(Folder, spark), far, stop):
-                _detect(spark, config, stop, started, counts)
-        finally:
-            stop.set()
-            with _ignored(stop):
-                spark.sparkContext.setLogLevel("OFF")  # interrupted tasks would miss files that are deleted now
-                spark.stop()
+    # Spark ends before the locks, because it may still write.
+    with ended_by_signals(stop, END_WITHIN_S), ExitStack() as locks, ExitStack() as java:
+        session = cache(lambda: java.enter_context(_session(config, stop)))
+
+        def prepare() -> None:
+            plan = job.plan_of(config)
+            refuse_others_checkpoint(session(), plan.checkpoint, name_of(plan.source), plan.shards)
+            log.info("standby: Spark has started, for the time when this job takes over")
+
+        far = taken(locks, partial(local_leases, written_by(config)), stop, standby, prepare)
+        if far is None:
+            return
+        spark = session()
+        taken(java, partial(remote_leases, partial(Folder, spark), far, stop), stop, standby, prepare)
+        _detect(spark, config, stop, started, counts)
+
+
+@contextmanager
+def _session(config: Config, stop: Event) -> Iterator[SparkSession]:
+    spark = build_session("evenkeel", config.spark.spark_settings(), config.spark.jars_folder)
+    try:
+        yield spark
+    finally:
+        stop.set()
+        with _ignored(stop):
+            spark.sparkContext.setLogLevel("OFF")  # interrupted tasks would miss files that are deleted now
+            spark.stop()
 
 
 def written_by(config: Config) -> dict[str, str]:

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,11 +86,16 @@ class Job:
             command, cwd=self.folder, env=child_environment(), capture_output=True, text=True, timeout=PATIENCE_S
         )
 
-    def start(self, command: list[str] | None = None, environment: Mapping[str, str] | None = None) -> None:
+    def start(
+        self,
+        command: list[str] | None = None,
+        environment: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
+    ) -> None:
         """Begin a life, in a session of its own, so that everything that belongs to it can be found."""
         with (self.folder / "job.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [*(command or EVENKEEL), "run", "--config", str(self.config)],
+                [*(command or EVENKEEL), "run", "--config", str(self.config), *options],
                 cwd=self.folder,
                 env={**child_environment(), **(environment or {})},
                 stdin=subprocess.DEVNULL,
@@ -104,6 +109,13 @@ class Job:
         process, self._process = self._process, None
         assert process is not None
         kill_all(process)
+
+    def kill_python(self) -> int:
+        """SIGKILL to the process alone: its JVM ends by itself, a moment later. Returns the process id."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        return self._process.pid
 
     def stop(self) -> tuple[int, float]:
         """SIGTERM to the process alone; its exit status and how long it took, in seconds."""

@@ -26,6 +26,7 @@ from streaming.notifier.threads import Destination, NotifierSettings, deliver, k
 from streaming.sinks.pagerduty import PagerDutySink
 from streaming.sinks.sink import Sink
 from streaming.sinks.webhook import WebhookSink
+from streaming.standby import Standby
 from tests.notifier.facts import NOW, S, alert, health
 from tests.notifier.receiver import AT_ONCE, LIMITS
 from tests.sinks.server import Answer, Server
@@ -250,9 +251,9 @@ def test_folder_belongs_to_one_notifier_at_a_time(plan: Any) -> None:
         with pytest.raises(StateInUse, match="another notifier delivers"):
             deliver(whole, Event())
         with pytest.raises(StateInUse):
-            keep_delivering(whole, Event(), is_alone=True)
+            keep_delivering(whole, Event())
         stop = Event()
-        waiting = Thread(target=keep_delivering, args=(whole, stop))
+        waiting = Thread(target=keep_delivering, args=(whole, stop, None, Standby("the notifier")))
         waiting.start()
         stop.set()
         waiting.join(5)
