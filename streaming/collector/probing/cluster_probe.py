@@ -144,7 +144,7 @@ class ClusterProbe:
         except Exception:
             log.exception("%s: the round of group %s failed", self._cluster, name)
         self.groups.probed(name, probe.has_members, self.clock.steady_ms())
-        if name not in self.groups.watched():
+        if not self.groups.is_watched(name):
             del self._probes[name]  # long empty; should it come back, it is another to us
             self.directory.forget_group(name)
             self.shared.forget_group(name)

@@ -138,6 +138,9 @@ class GroupSchedule:
     def members_ts(self, name: str) -> int:
         return self._groups[name].members_ts
 
+    def is_watched(self, name: str) -> bool:
+        return self._groups[name].is_watched
+
     def watched(self) -> Iterator[str]:
         return (name for name, group in self._groups.items() if group.is_watched)
 
