@@ -171,6 +171,7 @@ class FakeCluster:
         return (0, json.dumps({"consumerIdList": ids}).encode()) if ids else (1, b"")
 
     def _203(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
+        """In another order each time, as from a ``HashSet`` of objects that have no hash of their own."""
         members = self._members(node, fields)
         if not members:
             return 206, b""
@@ -179,7 +180,7 @@ class FakeCluster:
         body = {
             "connectionSet": [
                 {"clientId": m.client_id, "clientAddr": f"10.0.0.1:{n}", "language": "JAVA", "version": 479}
-                for n, m in enumerate(members)
+                for n, m in list(enumerate(members))[:: 1 if node.requests[203] % 2 else -1]
             ],
             "consumeType": group.consume_type,
             "messageModel": group.message_model,

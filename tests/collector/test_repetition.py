@@ -3,17 +3,31 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.events import AnyEvent, AssignmentReport, BrokerAnswer, Heartbeat, Round
+from streaming.collector.translation import repetition
+from streaming.collector.translation.broker_view import BrokerView
 from streaming.collector.translation.cluster import ClusterTranslation
-from streaming.collector.translation.repetition import EVERY_MS, LIST_EVERY_MS, Sent, SentReports, is_due
+from streaming.collector.translation.repetition import (
+    EVERY_MS,
+    LIST_EVERY_MS,
+    Sent,
+    SentReports,
+    is_due,
+    may_be_due_from,
+)
 from streaming.collector.wire.answers import (
+    CONSUMER_NOT_ONLINE,
+    ChannelHeartbeat,
     Connection,
     ConnectionsAnswer,
     ConsumerConnection,
     ConsumerListAnswer,
     ConsumeStatsAnswer,
     GroupAnswer,
+    HeartbeatsAnswer,
     OffsetRow,
     ProcessQueue,
     RunningInfoAnswer,
@@ -34,8 +48,11 @@ class Watched:
         self.ids: tuple[str, ...] = ("x",)
         self.queues = (ProcessQueue("T", "a", 0, 0), ProcessQueue("T", "a", 1, 0), ProcessQueue("T", "a", 2, 0, True))
         self.address = "10.0.0.1:1"
+        self.others: tuple[Connection, ...] = ()
+        self.heartbeats: dict[str, int] = {}  # by address, under the id x
         self.start = T0 - 1_000
         self.list_code: int | None = 0
+        self.connections_code: int | None = 0
         self.settings: dict[str, bool] = {"consume_enable": True, "orderly": False}
         self.subscribed = {"T": {}}
         self.offsets_of = ("T",)
@@ -49,17 +66,18 @@ class Watched:
 
     def _answers(self) -> list[GroupAnswer]:
         common: dict[str, Any] = {"ts": self.ts, "dur_ms": 10, "broker": "a", "group": "g", "code": 0}
-        connections = ConsumerConnection(
-            (Connection("x", self.address),), message_model="CLUSTERING", subscription_table=self.subscribed
-        )
+        connected = (Connection("x", self.address), *self.others)
+        connections = ConsumerConnection(connected, message_model="CLUSTERING", subscription_table=self.subscribed)
+        channels = tuple(ChannelHeartbeat("x", *one) for one in self.heartbeats.items())
         return [
             ConsumerListAnswer(**common | {"code": self.list_code}, ids=self.ids),
-            ConnectionsAnswer(**common, body=connections),
+            ConnectionsAnswer(**common | {"code": self.connections_code}, body=connections),
             RunningInfoAnswer(**common, client_id="x", mq_table=self.queues, start_timestamp=self.start),
             ConsumeStatsAnswer(
                 **common, table=tuple(OffsetRow(topic, 0, "a", 9, 4, 7, T0) for topic in self.offsets_of)
             ),
             SubscriptionGroupAnswer(**common, **self.settings),
+            *([HeartbeatsAnswer(**common, channels=channels)] if channels else ()),
         ]
 
     def rest(self, rounds: int = 60) -> None:
@@ -248,6 +266,66 @@ def test_what_was_told_is_due_once_in_each_period(after_ms: int) -> None:
     due = [ts for ts in range(T0 + after_ms, T0 + after_ms + EVERY_MS + 1, 1_000) if is_due("x", sent, 7, ts, 0)]
     assert due
     assert due[0] - sent.ts <= EVERY_MS
+
+
+@given(st.integers(0, 2 * EVERY_MS), st.integers(0, EVERY_MS), st.integers(0, 2 * EVERY_MS), st.text(max_size=3))
+def test_nothing_is_due_before_it_may_be(since_ms: int, sent_ms: int, after_ms: int, name: str) -> None:
+    sent, ts = Sent(7, T0 + min(since_ms, sent_ms), T0 + sent_ms), T0 + sent_ms + after_ms
+    if ts < may_be_due_from(name, sent, 65_000, 30_000):
+        assert after_ms < 30_000 or not is_due(name, sent, 7, ts, 65_000)
+
+
+def changing_heartbeats() -> list[list[AnyEvent]]:
+    """The events of two hours in which everything changes now and then that heartbeats say."""
+    watched, twice = Watched(), (Connection("x", "10.0.0.9:9"),)
+    y, z = Connection("y", "10.0.0.2:1"), Connection("z", "10.0.0.3:1")
+    changes: list[tuple[int, str, Any]] = [
+        (100, "ids", ("x", "y", "z")),
+        (200, "others", (y, z)),
+        (300, "others", (z, y)),
+        (350, "address", "10.0.0.1:2"),
+        (500, "ids", ("x",)),
+        (600, "ids", ("x", "x")),
+        (601, "others", twice),
+        *((650 + more, "heartbeats", {"10.0.0.1:2": more, "10.0.0.9:9": more}) for more in range(1, 20, 6)),
+        (800, "heartbeats", {"10.0.0.1:2": 99, "10.0.0.9:9": 19}),
+        (890, "heartbeats", {}),
+        (900, "others", ()),
+        (920, "connections_code", CONSUMER_NOT_ONLINE),
+        (925, "connections_code", 0),
+        (930, "connections_code", None),
+        (935, "ids", ("x", "y")),
+        (945, "connections_code", 0),
+        (950, "ids", ()),
+        (960, "ids", ("x",)),
+    ]
+    found = []
+    for number in range(1_440):
+        for at, name, value in changes:
+            if at == number:
+                setattr(watched, name, value)
+        if number == 1_000:
+            watched.cluster.send_all()
+        if number == 1_100:
+            watched.cluster.set_back(600_000)
+            watched.ts -= 600_000
+        found.append(watched.round())
+    return found
+
+
+def test_heartbeats_are_the_same_as_if_each_was_looked_at_in_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = changing_heartbeats()
+    assert sum(isinstance(event, Heartbeat) for events in found for event in events) > 20
+    monkeypatch.setattr(repetition, "may_be_due_from", lambda *_: 0)
+    assert found == changing_heartbeats()
+
+
+def test_clients_at_rest_are_not_looked_at_in_each_round(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[str] = []
+    of_one = BrokerView._profile
+    monkeypatch.setattr(BrokerView, "_profile", lambda view, who: looked_at.append(who) or of_one(view, who))
+    watched.rest(EVERY_MS // ROUND_MS)
+    assert len(looked_at) <= 2
 
 
 def test_names_take_turns() -> None:

@@ -42,8 +42,24 @@ def is_due(name: str, sent: Sent | None, version: int, ts: int, within_ms: int, 
     """Returns whether to send it in full at ``ts``. ``within_ms`` after a change it is sent in full each time."""
     if sent is None or sent.version != version or ts - sent.since_ts <= within_ms:
         return True
-    phase_ms = crc32(name.encode("utf-8", "surrogatepass")) % every_ms
+    phase_ms = _phase_ms(name, every_ms)
     return (ts + phase_ms) // every_ms != (sent.ts + phase_ms) // every_ms
+
+
+def may_be_due_from(name: str, sent: Sent, within_ms: int, apart_ms: int, every_ms: int = EVERY_MS) -> int:
+    """Returns from when on ``is_due`` may say so of what does not change.
+
+    ``apart_ms``: it is sent so much later at the earliest.
+    """
+    apart_ts = sent.ts + apart_ms
+    if apart_ts - sent.since_ts <= within_ms:
+        return apart_ts
+    phase_ms = _phase_ms(name, every_ms)
+    return max(apart_ts, ((sent.ts + phase_ms) // every_ms + 1) * every_ms - phase_ms)
+
+
+def _phase_ms(name: str, every_ms: int) -> int:
+    return crc32(name.encode("utf-8", "surrogatepass")) % every_ms
 
 
 def sent_now(before: Sent | None, version: int, ts: int) -> Sent:
