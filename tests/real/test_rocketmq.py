@@ -45,9 +45,9 @@ def test_one_id_is_listed_once_for_each_process(rocketmq: LoopbackRocketMQ) -> N
     both = [rocketmq.consumer("doubles", "same", {"doubled": "*"}) for _ in range(2)]
     rocketmq.wait_until_joined(both, ("broker-a", "broker-b"))
     reply = ask(rocketmq.brokers["broker-a"].address, requests.connections("doubles"))
-    of_connections = bodies.list_of(bodies.connections(reply, Asked("c", "broker-a", "doubles")))
+    of_connections = reply_parsing.list_of(reply_parsing.connections(reply, Asked("c", "broker-a", "doubles")))
     assert of_connections is not None
-    assert of_connections.ids == rocketmq.members("doubles", "broker-a") == ("same", "same")
+    assert of_connections.ids == rocketmq.members("doubles", "broker-a") == ("127.0.0.1@same",) * 2
     both[0].kill()
     rocketmq.wait_until_joined(both[1:], ("broker-a", "broker-b"))
     both[1].kill()
