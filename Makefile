@@ -6,10 +6,13 @@ PURE := not spark and not kafka and not rocketmq
 FAST := $(PURE) and not slow and not chromium
 LONG := tests/e2e tests/real tests/replay/test_transformed.py tests/inspect/test_law_of_clusters.py $(addprefix tests/spark/test_,answers.py maintain_facts.py reseed.py run.py session.py tables_doc.py)
 
+# AGAIN=1: the tests that failed last time, one after the other.
+lanes = $(if $(AGAIN),--last-failed --last-failed-no-failures none,$(1))
+
 # pytest compiles the tests anew in each process if no compiled file may be kept: ten seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-programs test-fast test-e2e check fmt cover screenshots bench clean
+.PHONY: help setup demo test test-programs test-fast test-slow test-spark test-e2e check fmt cover screenshots bench clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,19 +26,23 @@ setup: .venv/.stamp  ## Install everything into .venv; fast when up to date
 demo: setup  ## Watch a RocketMQ fleet go wrong and recover (SECONDS=90 to end by itself)
 	$(BIN)/evenkeel demo $(if $(SECONDS),--seconds $(SECONDS))
 
-test: setup test-programs test-fast  ## Run the tests: first those without Spark and Kafka
-	$(PYTEST) -m "$(PURE) and (slow or chromium)" -n 2 $(addprefix --ignore=,$(LONG))
-	$(PYTEST) --timeout 600 -m "not ($(PURE))" -n 2 --dist loadfile $(addprefix --ignore=,$(LONG))
+test: test-fast test-slow test-spark  ## Run the tests: first those without Spark and Kafka
 
 test-programs:  ## Install Chromium, Prometheus and Alertmanager for the tests, where that may be done
 	@scripts/install-test-programs
 
-test-e2e: setup test-programs  ## Run the long tests: the job killed, restarted, rebuilt; a real RocketMQ in trouble (AGAIN=1: those that failed)
-	@$(BIN)/python -m tests.real
-	$(PYTEST) --timeout 900 $(if $(AGAIN),--last-failed --last-failed-no-failures none,-n 2 --dist loadfile) $(LONG)
-
 test-fast: setup  ## Run the tests that need neither Spark nor Kafka
-	$(PYTEST) -m "$(FAST)" -n 3
+	$(PYTEST) -m "$(FAST)" $(call lanes,-n 3)
+
+test-slow: setup test-programs  ## Run the slow ones of these, and those in a browser
+	$(PYTEST) -m "$(PURE) and (slow or chromium)" $(call lanes,-n 2) $(addprefix --ignore=,$(LONG))
+
+test-spark: setup test-programs  ## Run the tests with Spark and Kafka
+	$(PYTEST) --timeout 600 -m "not ($(PURE))" $(call lanes,-n 2 --dist loadfile) $(addprefix --ignore=,$(LONG))
+
+test-e2e: setup test-programs  ## Run the long tests: the job killed, restarted, rebuilt; a real RocketMQ in trouble
+	@$(BIN)/python -m tests.real
+	$(PYTEST) --timeout 900 $(call lanes,-n 2 --dist loadfile) $(LONG)
 
 check: setup  ## Format, lint, types, direction of imports
 	$(BIN)/ruff format --check
