@@ -23,7 +23,7 @@ def whole_rounds(fleet: GeneratedFleet, events: int) -> Iterator[GroupRound]:
     """The next ``events`` or some more: whole rounds of groups."""
     sent = 0
     while sent < events:
-        group_round = next(fleet.rounds())
+        group_round = next(fleet.rounds)
         yield group_round
         sent += len(group_round.events)
 
@@ -85,11 +85,11 @@ class _Server:
         return self._write(self._fleet.introduce(up_to))
 
     def backlog(self, rounds: int) -> Batch:
-        return self._write(islice(self._fleet.rounds(), rounds))
+        return self._write(islice(self._fleet.rounds, rounds))
 
     def live(self, seconds: float, bootstrap_servers: str, topic: str) -> Fed:
         """Send rounds live. The next round is due now, regardless of its time."""
-        rounds = self._fleet.rounds()
+        rounds = self._fleet.rounds
         first = next(rounds)
         ahead_s = first.ts / 1000 - time.time()
         with ConsoleProducer(bootstrap_servers, topic, "lz4") as producer:

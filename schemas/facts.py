@@ -503,18 +503,7 @@ class HealthFact(Payload, frozen=True, kw_only=True):
     contradiction: Annotated[Contradiction | None, "the newest of these rounds; null: none", NO_COLUMN] = None
 
 
-PAYLOADS: tuple[type[Payload], ...] = (
-    QueueFact,
-    AlertFact,
-    MembershipFact,
-    MemberFact,
-    RebalanceFact,
-    GroupFact,
-    EvaluationFailedFact,
-    EventsLostFact,
-    QuarantineFact,
-    HealthFact,
-)
+PAYLOADS = tuple(Payload.__subclasses__())  # in the order of this file, which is that of their columns
 
 
 def payload_column(payload: type[Payload]) -> str:

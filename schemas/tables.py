@@ -25,6 +25,7 @@ SEQ = Column(
 )
 TS = Column("ts", "TIMESTAMP", "time of the collection round that brought the fact", "ts")
 DATE = Column("date", "DATE", "UTC day of ts; the table is partitioned by it", "ts")
+BY_KEY = "by the record's key; null: the key does not say it"
 
 
 def _fields(kind: type[facts.Payload], *only: str) -> tuple[Column, ...]:
@@ -164,16 +165,8 @@ QUARANTINE = Table(
     comment="One row for each record that could not be used: where it came from, and its content.",
     kinds=(facts.QuarantineFact,),
     columns=(
-        Column(
-            "cluster", "STRING", "cluster, by the record's key; null: the key does not say it", "cluster", Form.FILLED
-        ),
-        Column(
-            "consumer_group",
-            "STRING",
-            "consumer group, by the record's key; null: the key does not say it",
-            "group",
-            Form.FILLED,
-        ),
+        Column("cluster", "STRING", f"cluster, {BY_KEY}", "cluster", Form.FILLED),
+        Column("consumer_group", "STRING", f"consumer group, {BY_KEY}", "group", Form.FILLED),
         *_fields(facts.QuarantineFact),
         Column("preview", "STRING", "the first 200 bytes of the value as text", "quarantine.bytes", Form.BEGINNING),
         Column("ts", "TIMESTAMP", "when the record arrived; 1970-01-01 in files, which do not say it", "ts"),

@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     fleet.open()
     feed = Feed(output, lambda fed: progress.say(f"{counted(fed.events, 'event')}, {fed.share:.0%}"))
     with progress, suppress(KeyboardInterrupt):
-        (feed.paced if arguments.paced else feed.at_once)(fleet.rounds(), start_ts + lasts_ms)
+        (feed.paced if arguments.paced else feed.at_once)(fleet.rounds, start_ts + lasts_ms)
     output.close()
     to_standard_output = arguments.to == STANDARD_OUTPUT
     print(_summary(arguments, feed.fed, output.where), file=sys.stderr if to_standard_output else sys.stdout)

@@ -137,13 +137,6 @@ class Scheduled(NamedTuple):
     answer: Answer | None = None
 
 
-class ScheduledLine(NamedTuple):
-    """A line or action of a recording, and its due time."""
-
-    due_ms: int
-    what: Line | ClusterAction
-
-
 def schedule(scenarios: Iterable[Scenario], start_ms: int) -> Iterator[Scheduled]:
     """Everything to play from ``start_ms`` on, in the order of due times, without end."""
     numbers = count()
@@ -153,17 +146,17 @@ def schedule(scenarios: Iterable[Scenario], start_ms: int) -> Iterator[Scheduled
 def _of_scenario(scenario: Scenario, start_ms: int, numbers: "count[int]") -> Iterator[Scheduled]:
     translation = RecordingTranslation(CLUSTER, f"demo {start_ms}")
     due_ms = 0
-    for cue in scheduled_lines(scenario, start_ms + scenario.delay_ms):
-        due_ms = max(due_ms, cue.due_ms)
-        if isinstance(cue.what, ClusterAction):
-            yield Scheduled(due_ms, next(numbers), scenario.group, action=cue.what.what)
+    for line_due_ms, line in scheduled_lines(scenario, start_ms + scenario.delay_ms):
+        due_ms = max(due_ms, line_due_ms)
+        if isinstance(line, ClusterAction):
+            yield Scheduled(due_ms, next(numbers), scenario.group, action=line.what)
             continue
-        answer = cue.what if isinstance(cue.what, Answer) else None
-        yield Scheduled(due_ms, next(numbers), scenario.group, translation.feed(cue.what), answer=answer)
+        answer = line if isinstance(line, Answer) else None
+        yield Scheduled(due_ms, next(numbers), scenario.group, translation.feed(line), answer=answer)
 
 
-def scheduled_lines(scenario: Scenario, begins: int) -> Iterator[ScheduledLine]:
-    """The recording's lines and actions, repeated; the first line is due at ``begins``."""
+def scheduled_lines(scenario: Scenario, begins: int) -> Iterator[tuple[int, Line | ClusterAction]]:
+    """The recording's lines and actions with their due times, repeated; the first line is due at ``begins``."""
     again_ms = None if scenario.plan.restart_after_s is None else scenario.plan.restart_after_s * 1000
     while True:
         by_ms = begins - scenario.first_ts
@@ -177,18 +170,18 @@ def scheduled_lines(scenario: Scenario, begins: int) -> Iterator[ScheduledLine]:
         begins = ends + PAUSE_MS
 
 
-def _first_play(scenario: Scenario, by_ms: int) -> Iterator[ScheduledLine]:
+def _first_play(scenario: Scenario, by_ms: int) -> Iterator[tuple[int, Line | ClusterAction]]:
     actions = list(scenario.actions)
     for line in scenario.lines:
         while actions and actions[0].ts <= line.ts:
             action = actions.pop(0)
-            yield ScheduledLine(action.ts + by_ms, action)
+            yield action.ts + by_ms, action
         yield _scheduled(line, by_ms, by_ms)
 
 
-def _scheduled(line: Line, by_ms: int, started_by_ms: int) -> ScheduledLine:
+def _scheduled(line: Line, by_ms: int, started_by_ms: int) -> tuple[int, Line]:
     moved = moved_by(line, by_ms, started_by_ms)
-    return ScheduledLine(end_of(moved), moved)
+    return end_of(moved), moved
 
 
 def moved_by(line: Line, by_ms: int, started_by_ms: int) -> Line:

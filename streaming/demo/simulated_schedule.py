@@ -100,7 +100,7 @@ def simulated_schedule(templates: list[GroupTemplate], start_ms: int) -> Iterato
     for group_round in fleet.introduce(len(groups)):
         yield _scheduled(group_round, start_ms, numbers)
     due_ms = start_ms
-    for group_round in fleet.rounds():
+    for group_round in fleet.rounds:
         due_ms = max(due_ms, group_round.ts)
         for _, group, what in schedule.due(due_ms):
             yield Scheduled(due_ms, next(numbers), group, action=what)

@@ -102,7 +102,8 @@ def _alerts(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
         yield from paragraph(joined(alert.cause, f"at {when.clock(alert.seen_ts)}: {evidence}"), width, INDENT, "")
         yield from paragraph(_held_back(alert, when), width, INDENT, "yellow")
         yield from paragraph(_waiting(alert, when), width, INDENT, "")
-        yield from _advice(alert, width)
+        for label, text in (("for now", alert.for_now), ("do", alert.do)):
+            yield from paragraph(f"{label}: {text}" if text else "", width, INDENT, "bold")
         yield from _steps(alert, when, width)
 
 
@@ -123,11 +124,6 @@ def _waiting(alert: ExplainedAlert, when: Moment) -> str:
     if alert.oldest_ts is not None:
         oldest = f", the oldest since {when.clock(alert.oldest_ts)} ({age(alert.read_ts - alert.oldest_ts)} by then)"
     return f"at {when.clock(alert.read_ts)}: {counted(alert.waiting, 'message')} waiting in its queues{oldest}"
-
-
-def _advice(alert: ExplainedAlert, width: int) -> Iterator[Line]:
-    for label, text in (("for now", alert.for_now), ("do", alert.do)):
-        yield from paragraph(f"{label}: {text}" if text else "", width, INDENT, "bold")
 
 
 def _steps(alert: ExplainedAlert, when: Moment, width: int) -> Iterator[Line]:

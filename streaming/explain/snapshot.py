@@ -1,7 +1,4 @@
-"""The state of one group at a time, made from its facts, as values: the keys of ``evenkeel explain --json``.
-
-Times are epoch milliseconds, UTC.
-"""
+"""The state of one group at a time, from its facts: the keys of ``explain --json``. Times are epoch ms, UTC."""
 
 from collections import Counter
 from enum import Enum

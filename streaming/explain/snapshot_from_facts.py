@@ -3,17 +3,15 @@
 from collections.abc import Iterable, Sequence
 
 from schemas.facts import (
-    AlertFact,
-    EvaluationFailedFact,
-    EventsLostFact,
+    PAYLOADS,
     Fact,
     GroupFact,
+    HealthFact,
     Kind,
     MemberFact,
     MembershipFact,
-    Payload,
+    QuarantineFact,
     QueueFact,
-    RebalanceFact,
 )
 from schemas.reasons import KINDS as REASON_KINDS
 from streaming.core.alerts.phases import AlertReason
@@ -39,16 +37,7 @@ from streaming.wording.lists import grouped
 from streaming.wording.times import moment
 
 QueueKey = tuple[str | None, str, int]  # topic, broker name, queue id
-KINDS: tuple[type[Payload], ...] = (
-    QueueFact,
-    AlertFact,
-    MembershipFact,
-    MemberFact,
-    RebalanceFact,
-    GroupFact,
-    EvaluationFailedFact,
-    EventsLostFact,
-)
+KINDS = tuple(kind for kind in PAYLOADS if kind not in (QuarantineFact, HealthFact))  # those of a group
 
 
 def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorStatus | None = None) -> ExplainedGroup:

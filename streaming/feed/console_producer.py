@@ -17,9 +17,8 @@ from streaming.simulation.load.generated_group import GroupRound, Record
 JVM = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error")
 LINGER_MS = 5
 ENDS_WITHIN_S = 300
-PICKED_UP = re.compile(
-    r"^(NOTE: )?Picked up \w+:.*\n?", re.MULTILINE
-)  # Java prints such lines about JAVA_TOOL_OPTIONS and others
+# Java prints such lines about JAVA_TOOL_OPTIONS and others
+PICKED_UP = re.compile(r"^(NOTE: )?Picked up \w+:.*\n?", re.MULTILINE)
 
 
 def as_lines(records: Iterable[Record]) -> bytes:

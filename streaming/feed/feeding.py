@@ -42,9 +42,7 @@ REAL = Clock()
 
 
 class Feed:
-    """A feed of rounds. ``fed``: its progress, also after an interruption; ``on_progress`` gets it every few
-    seconds.
-    """
+    """A feed of rounds. ``fed``: its progress, also when interrupted; ``on_progress`` gets it every few seconds."""
 
     def __init__(
         self, output: Output, on_progress: Callable[[Fed], None] = lambda _: None, clock: Clock = REAL

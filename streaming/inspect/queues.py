@@ -9,7 +9,7 @@ from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import NOT_JUDGED, UNDECIDED
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import Verdict
-from streaming.core.state.group_state import HostedQueues
+from streaming.core.state.group_state import PERM_WRITE, HostedQueues
 from streaming.core.state.offsets import unconsumed_ms
 from streaming.core.state.queue_state import Queue as QueueInState
 from streaming.inspect.observed_groups import Flow, OffsetHistory
@@ -18,7 +18,6 @@ from streaming.notices.evidence_english import reason_in_short
 from streaming.snapshots.values import QueueName
 from streaming.wording.times import moment
 
-PERM_WRITE = 2  # org.apache.rocketmq.common.constant.PermName.PERM_WRITE
 HOT = 2.0  # times the mean of the topic's queues
 STANDS_FROM_MS = 5_500  # consumers store their offsets every 5 s
 BUSY_PER_S = 1.0  # with fewer messages, no queue is hot

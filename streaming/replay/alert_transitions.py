@@ -51,9 +51,7 @@ def as_json(transition: AlertTransition, first_ts: int) -> dict[str, Any]:
 
 
 def headline(transition: AlertTransition) -> str:
-    """State, severity, kind, group, topic and reason: ``FIRING  critical  DUPLICATED  prod/orders  topic T
-    (found)``.
-    """
+    """State, severity, kind, group, topic, reason: ``FIRING  critical  DUPLICATED  prod/orders  topic T  (found)``."""
     fact, alert = transition
     state = f"{alert.state.upper()} (stale)" if alert.stale else alert.state.upper()
     topic = f"  topic {fact.topic}" if fact.topic else ""

@@ -21,10 +21,6 @@ T = TypeVar("T")
 OnProgress = Callable[[int, int | None, str], None]
 
 
-def _ignore(done: int, total: int | None, what: str) -> None:
-    pass
-
-
 class Outcome(NamedTuple):
     """The result of a replay."""
 
@@ -35,7 +31,7 @@ class Outcome(NamedTuple):
     tables: Path | None = None
 
 
-def run_core(records: Iterable[bytes], settings: Settings, on_progress: OnProgress = _ignore) -> Outcome:
+def run_core(records: Iterable[bytes], settings: Settings, on_progress: OnProgress = lambda *_: None) -> Outcome:
     """Fold the records in this process as one shard, without Spark and tables.
 
     ``on_progress`` gets the number done, the number of all (None: not known), and their name.
@@ -43,7 +39,7 @@ def run_core(records: Iterable[bytes], settings: Settings, on_progress: OnProgre
     return outcome_of(core_facts(records, settings, on_progress))
 
 
-def core_facts(records: Iterable[bytes], settings: Settings, on_progress: OnProgress = _ignore) -> list[Fact]:
+def core_facts(records: Iterable[bytes], settings: Settings, on_progress: OnProgress = lambda *_: None) -> list[Fact]:
     """The facts of events in the order of their ``seq``, as in files."""
     read = _counted(map(_numbered, records), lambda count: on_progress(count, None, "events read"))
     ordered = sorted(read, key=lambda one: one[0])
@@ -66,9 +62,7 @@ _seq_decoder = msgspec.json.Decoder(_Seq | list[_Seq])
 
 
 def _numbered(value: bytes) -> tuple[int, bytes]:
-    """The number of a line: ``seq`` of its first event. A line without one comes first, as in Spark; it is
-    quarantined.
-    """
+    """The number of a line: ``seq`` of its first event. One without it comes first, as in Spark; it is quarantined."""
     try:
         head = _seq_decoder.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -15,11 +15,10 @@ class MessageLog:
 
     __slots__ = ("_base", "_before", "_since", "queue", "rate")
 
-    def __init__(self, queue: MessageQueue, now: int, max_offset: int = 0) -> None:
+    def __init__(self, queue: MessageQueue, now: int) -> None:
         self.queue = queue
         self.rate = 0
-        self._base = max_offset
-        self._since = now
+        self._base, self._since = 0, now
         self._before: list[tuple[int, int, int]] = []  # earlier rates: (since, offset at that time, rate)
 
     def max_offset(self, ts: int) -> int:

@@ -1,39 +1,29 @@
 """The name server (``RouteInfoManager``): the brokers, and the queues that each has of a topic."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from schemas.identity import MessageQueue
 from streaming.collector.wire.answers import QueueData, TopicRouteData
 from streaming.core.allocation.together import sort_queues
-from streaming.core.state.group_state import PERM_READ
+from streaming.core.state.group_state import PERM_READ, PERM_WRITE
 
-PERM_WRITE, PERM_READ_AND_WRITE = 2, 6
+PERM_READ_AND_WRITE = 6
 
 
-@dataclass(frozen=True, eq=False)
 class TopicRoute:
     """A topic's route, ``body`` as a name server answers it. A route is a new object only if it has changed."""
 
-    topic: str
-    body: TopicRouteData
-    queue_datas: tuple[QueueData, ...] = field(init=False)
-    subscribe_info: tuple[MessageQueue, ...] = field(init=False)
-    readable: frozenset[MessageQueue] = field(init=False)
-    broker_names: tuple[str, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        queue_datas = self.body.queue_datas or ()
+    def __init__(self, topic: str, body: TopicRouteData) -> None:
+        self.topic, self.body, self.queue_datas = topic, body, body.queue_datas or ()
         readable = (
-            MessageQueue(self.topic, data.broker_name, queue_id)
-            for data in queue_datas
+            MessageQueue(topic, data.broker_name, queue_id)
+            for data in self.queue_datas
             if data.perm & PERM_READ
             for queue_id in range(data.read_queue_nums)
         )
-        object.__setattr__(self, "queue_datas", queue_datas)
-        object.__setattr__(self, "subscribe_info", sort_queues(readable))
-        object.__setattr__(self, "readable", frozenset(self.subscribe_info))
-        object.__setattr__(self, "broker_names", tuple(data.broker_name for data in queue_datas))
+        self.subscribe_info = sort_queues(readable)
+        self.readable = frozenset(self.subscribe_info)
+        self.broker_names = tuple(data.broker_name for data in self.queue_datas)
 
     def publish_info(self) -> tuple[MessageQueue, ...]:
         """``topicRouteData2TopicPublishInfo``: the queues that a producer may write to."""

@@ -77,7 +77,7 @@ def finding_title(kind: str, topic: str | None, queues: Sequence[QueueName]) -> 
 
 def member_table(rows: Sequence[Row], width: int, rest: str) -> Iterator[Line]:
     """The table of members. ``rest``: how to see the rows left out; empty: all are shown."""
-    yield from _table(MEMBER_COLUMNS, rows[: MOST_MEMBERS if rest else None], width)
+    yield from indented(table(MEMBER_COLUMNS, rows[: MOST_MEMBERS if rest else None], width - len(INDENT)))
     yield from _left_out(rows[MOST_MEMBERS:], "members", rest)
 
 
@@ -93,12 +93,9 @@ def queue_tables(
         in_order = sorted(those, key=lambda row: not row.stands_out)
         yield Line("")
         yield Line(INDENT + cut(title, width - len(INDENT)), "bold")
-        yield from _table(QUEUE_COLUMNS, [_queue_row(row) for row in in_order[: MOST_ROWS if rest else None]], width)
+        shown = [_queue_row(row) for row in in_order[: MOST_ROWS if rest else None]]
+        yield from indented(table(QUEUE_COLUMNS, shown, width - len(INDENT)))
         yield from _left_out([queue for row in in_order[MOST_ROWS:] for queue in row.queues], "queues", rest)
-
-
-def _table(heads: Sequence[Column], rows: Sequence[Row], width: int) -> Iterator[Line]:
-    yield from indented(table(heads, rows, width - len(INDENT)))
 
 
 def _left_out(those: Sized, what: str, rest: str) -> Iterator[Line]:

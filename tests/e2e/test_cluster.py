@@ -71,7 +71,7 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost_or_doubled(
 def generated(start_ts: int) -> Iterator[Sent]:
     """Each group in as few events as make it known, then rounds in which clients join and leave."""
     fleet = generated_fleet(FLEET, templates_for(FLEET), start_ts)
-    rounds = chain(fleet.introduce(FLEET.groups), islice(fleet.rounds(), ROUNDS * FLEET.groups))
+    rounds = chain(fleet.introduce(FLEET.groups), islice(fleet.rounds, ROUNDS * FLEET.groups))
     return (Sent(key, value) for group_round in rounds for key, value in group_round.records())
 
 

@@ -71,7 +71,7 @@ class Watched:
 
 def test_at_once_it_waits_for_nobody_and_ends_in_time(template: GroupTemplate) -> None:
     output = Watched()
-    fed = Feed(output, clock=output.clock).at_once(fleet_of(template).rounds(), START_TS + 60_000)
+    fed = Feed(output, clock=output.clock).at_once(fleet_of(template).rounds, START_TS + 60_000)
     events = [decode_event(value) for _, group_round in output.sent for value in group_round.events]
     assert fed.seconds == 0
     assert fed.events == len(events)
@@ -81,7 +81,7 @@ def test_at_once_it_waits_for_nobody_and_ends_in_time(template: GroupTemplate) -
 
 def test_paced_each_round_is_sent_when_its_marker_is_due(template: GroupTemplate) -> None:
     output, told = Watched(), []
-    fed = Feed(output, told.append, output.clock).paced(fleet_of(template).rounds(), START_TS + 60_000)
+    fed = Feed(output, told.append, output.clock).paced(fleet_of(template).rounds, START_TS + 60_000)
     for at, group_round in output.sent:
         assert decode_event(group_round.events[-1]).ts / 1000 == pytest.approx(at, abs=0.01)
     assert all(a <= b for (a, _), (b, _) in pairwise(output.sent))
@@ -94,7 +94,7 @@ def test_paced_each_round_is_sent_when_its_marker_is_due(template: GroupTemplate
 def test_what_is_late_is_sent_at_once_and_said_to_be_late(template: GroupTemplate) -> None:
     output = Watched()
     output.now += 30
-    fed = Feed(output, clock=output.clock).paced(fleet_of(template).rounds(), START_TS + 60_000)
+    fed = Feed(output, clock=output.clock).paced(fleet_of(template).rounds, START_TS + 60_000)
     assert fed.late_s == pytest.approx(29.4, abs=0.1)
     assert output.sent[0][0] == START_TS / 1000 + 30
 
@@ -116,7 +116,7 @@ def test_compression_is_by_name(tmp_path: Path, template: GroupTemplate) -> None
     texts = []
     for name, opened in (("a.jsonl", open), ("a.jsonl.gz", gzip.open)):
         output = FileOutput(tmp_path / name)
-        Feed(output).at_once(fleet_of(template).rounds(), START_TS + 20_000)
+        Feed(output).at_once(fleet_of(template).rounds, START_TS + 20_000)
         output.close()
         with opened(tmp_path / name, "rb") as lines:
             texts.append(lines.read())
@@ -153,7 +153,7 @@ def test_what_cannot_be_done_is_refused(
 def test_a_full_disk_is_an_error(template: GroupTemplate) -> None:
     output = FileOutput(Path("/dev/full"))
     with pytest.raises(PublishError, match="/dev/full: cannot be written: No space left"):
-        output.send(next(fleet_of(template).rounds())._replace(events=[b"v" * 5_000_000]))
+        output.send(next(fleet_of(template).rounds)._replace(events=[b"v" * 5_000_000]))
 
 
 @pytest.mark.kafka
@@ -189,7 +189,7 @@ def test_a_producer_that_ends_before_its_time_is_an_error(kafka: LoopbackKafka, 
     producer = ConsoleProducer(kafka.bootstrap_servers, "cut")
     producer._process.kill()
     with pytest.raises(PublishError, match=r"topic cut at .* ended with -9"):
-        producer.send(next(fleet_of(template).rounds())._replace(events=[b"v" * 4_000_000]))
+        producer.send(next(fleet_of(template).rounds)._replace(events=[b"v" * 4_000_000]))
 
 
 @pytest.mark.kafka
@@ -201,4 +201,4 @@ def test_options_that_java_says_it_has_picked_up_are_no_complaint(
     monkeypatch.setenv("JDK_JAVA_OPTIONS", "-Dsome.other=2")
     kafka.create_topic("picked-up", 1)
     with ConsoleProducer(kafka.bootstrap_servers, "picked-up") as producer:
-        producer.send(next(fleet_of(template).rounds()))
+        producer.send(next(fleet_of(template).rounds))

@@ -119,7 +119,7 @@ def test_at_rest_the_proportion_is_the_collectors() -> None:
     fleet = fleet_of(GroupTemplate(USUAL, "m"), 1)
     list(fleet.introduce(1))
     for _ in range(2):
-        rounds = list(islice(fleet.rounds(), IDLE_MINUTES * ROUNDS_A_MINUTE))
+        rounds = list(islice(fleet.rounds, IDLE_MINUTES * ROUNDS_A_MINUTE))
         events = [decode_event(value) for group_round in rounds for value in group_round.events]
         assert Counter(type(event).__name__ for event in events) == {
             "Round": 60,
@@ -216,7 +216,7 @@ STATES = ("firing", "resolved")
 def test_faults_come_to_their_share_of_groups(template: GroupTemplate) -> None:
     fleet = fleet_of(template, 8, churn=0, faulty=0.2)
     fleet.open()
-    rounds = list(islice(fleet.rounds(), 8 * 12 * 60))[8 * 12 * 10 :]
+    rounds = list(islice(fleet.rounds, 8 * 12 * 60))[8 * 12 * 10 :]
     events = [[decode_event(value) for value in group_round.events] for group_round in rounds]
     reports = [event for told in events for event in told if isinstance(event, AssignmentReport)]
     rivals = {report.data_version for report in reports if "ByCircle" in (report.strategy or "")}
@@ -250,7 +250,7 @@ def test_names_keep_their_order(template: GroupTemplate) -> None:
 def test_slower_rounds_are_as_far_apart_as_asked_for(template: GroupTemplate, round_s: float) -> None:
     fleet = fleet_of(slower(template, round_s), 4)
     list(fleet.introduce(4))
-    rounds = list(islice(fleet.rounds(), 4 * 24))
+    rounds = list(islice(fleet.rounds, 4 * 24))
     seconds = (rounds[-1].ts - rounds[0].ts) / 1000
     assert seconds / (len(rounds) / 4) == pytest.approx(round_s, rel=0.02)
     markers = [event for group_round in rounds if isinstance(event := decode_event(group_round.events[-1]), Round)]

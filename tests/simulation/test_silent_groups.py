@@ -89,7 +89,7 @@ def test_client_that_never_answers_is_asked_ever_less_often() -> None:
     played = Silent("asked")
     played.group.fleet.run(3_600)
     first = played.group.clients[0].client_id
-    asked = [ts for ts, client_id in played.detector.timeouts if client_id == first]
+    asked = [ts for ts, client_id in played.detector.collector.timeouts if client_id == first]
     assert all(later - earlier > 590_000 for earlier, later in pairwise(asked[5:]))
     assert len(asked) < 15
 

@@ -21,10 +21,7 @@ Place = tuple[str, str]  # broker name, topic
 
 
 class NewQueues:
-    """Belongs to one group. A broker names the topics of which it has stored an offset.
-
-    It does not say that queues were added.
-    """
+    """Belongs to one group. A broker names the topics of which it has stored an offset, not that queues were added."""
 
     def __init__(self) -> None:
         self._hosted: frozenset[Place] = frozenset()

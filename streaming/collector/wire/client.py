@@ -1,7 +1,4 @@
-"""All connections to a cluster, and its name servers, which are asked in turn.
-
-To ask never raises: that there was no answer is an answer too.
-"""
+"""All connections to a cluster, and its name servers, asked in turn. To ask never raises: no answer is one, too."""
 
 import asyncio
 import ssl

@@ -67,9 +67,7 @@ class FrameReader:
         return len(self._pending)
 
     def feed(self, data: bytes, most_bytes: int) -> Iterator[Frame]:
-        """The frames that are complete now; ``most_bytes``: of a body. Raises FrameError; the stream is then of no
-        further use.
-        """
+        """The frames that are complete now; ``most_bytes``: of a body. After a FrameError the stream is of no use."""
         self._pending += data
         while (length := self._length(most_bytes)) is not None and len(self._pending) >= 4 + length:
             frame = bytes(memoryview(self._pending)[4 : 4 + length])

@@ -69,10 +69,7 @@ def _stale(
 
 
 def listed_twice(topic: TopicEvidence, found: Found) -> Explanation | None:
-    """STALE_CONNECTION where shares are not known, or where only the report of a second instance is missing.
-
-    There may be none.
-    """
+    """STALE_CONNECTION if shares are not known, or only a second instance, which may not exist, has not reported."""
     doubled = _listed_twice(topic, proven=False)
     if found.kind is Kind.UNKNOWN:
         is_all = topic.waits_for_a_second_instance and topic.route_known and not topic.uncovered

@@ -88,10 +88,7 @@ def _gap_of(state: GroupState, event: AnyEvent) -> int | None:
 
 
 def _fill(group: Group, event: AnyEvent) -> None:
-    """Closes the gap that the event's number is in, or splits it in two.
-
-    A marker that comes too late to be taken is as good as lost.
-    """
+    """Closes the gap that the number is in, or splits it in two. A marker that comes too late is as good as lost."""
     state, index = group.state, _gap_of(group.state, event)
     if index is None:
         return

@@ -17,19 +17,13 @@ def is_seen_lately(group: Group, queue: Queue) -> bool:
 
 
 def is_seen_to_move(group: Group, queue: Queue) -> bool:
-    """True if the newest offsets show that the queue moves, or that nothing waits in it.
-
-    An offset beyond the end shows neither.
-    """
+    """True if the newest offsets show that the queue moves, or that nothing waits; one beyond the end shows neither."""
     is_known = is_seen_lately(group, queue) and queue.consumer_lag >= 0
     return is_known and (queue.stalled_ms == 0 or queue.pull_lag <= 0)
 
 
 def is_seen_to_be_consumed(group: Group, queue: Queue) -> bool:
-    """True if the newest offsets show that the group consumes the queue, or that nothing waits in it.
-
-    An offset beyond the end shows neither.
-    """
+    """True if the newest offsets show that the group consumes, or none waits; one beyond the end shows neither."""
     return is_seen_lately(group, queue) and queue.consumer_lag >= 0 and not queue.unconsumed_since_ts
 
 

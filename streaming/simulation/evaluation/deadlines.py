@@ -32,7 +32,10 @@ class Deadlines:
     def __init__(
         self, group: SimulatedGroup, detector: Detector, active: Iterable[ActiveFault], timing: Timing
     ) -> None:
-        self._group, self._detector, self._timing, self._active = group, detector, timing, list(active)
+        self._group, self._timing, self._active = group, timing, list(active)
+        self._lost_reports = [ts for one in detector.collectors for ts in one.lost_reports]
+        self._timeouts = [silence for one in detector.collectors for silence in one.timeouts]
+        self._paused_rounds = [ts for one in detector.collectors for ts in one.paused_rounds]
         policy, truth = detector.collector.policy, group.fleet.truth
         self.tail_ms = 2 * policy.running_info_ms + policy.interval_ms + timing.hold_critical_ms
         offsets_ms = 2 * policy.offsets_ms + policy.interval_ms
@@ -65,7 +68,7 @@ class Deadlines:
         """Whether an instance did not report: then its queues are not known, and only offsets can show the fault."""
         if any(one.fault.hides_clients for one in self.active_at(from_ts, to_ts)):
             return True
-        unheard = (*(ts for ts, _ in self._detector.timeouts), *self._detector.lost_reports)
+        unheard = (*(ts for ts, _ in self._timeouts), *self._lost_reports)
         return any(from_ts - self._report_ms <= ts <= to_ts for ts in unheard)
 
     def is_long_silent(self, from_ts: int, to_ts: int) -> bool:
@@ -80,7 +83,7 @@ class Deadlines:
             stands_ms = self._slow_ms if window.kind is Kind.SLOW_CONSUMER else self._stall_ms
             return from_ts + stands_ms + self._orderly_ms + extra
         due = self._after_changes(window) + extra
-        lost = sum(from_ts <= ts <= due for ts in self._detector.lost_reports)
+        lost = sum(from_ts <= ts <= due for ts in self._lost_reports)
         due += min(lost, 3) * 2 * self._report_ms  # after a failure the collector waits twice as long
         due = self._after_paused_rounds(from_ts, due, self.tail_ms)
         if not self.is_silent(from_ts, due):
@@ -115,20 +118,18 @@ class Deadlines:
         return (timing.grace_broker_ms if what == "broker" else timing.grace_membership_ms) + self._orderly_ms
 
     def _after_all_reports(self, from_ts: int, due: int) -> int:
-        """The time when all have reported. A silent client is asked again within three intervals; dead
-        connections stay 130 s.
-        """
+        """The time when all have reported: silent clients within three intervals, dead connections after 130 s."""
         for one in self.active_at(from_ts, due):
             if one.fault.hides_clients:
                 due = max(due, one.from_ts + DEAD_IS_LISTED_MS + self._timing.grace_membership_ms + self.tail_ms)
-        for ts, _ in self._detector.timeouts:
+        for ts, _ in self._timeouts:
             if from_ts - self._report_ms <= ts <= due:
                 due = max(due, ts + 3 * self._report_ms + self.tail_ms)
         return due
 
     def _after_paused_rounds(self, from_ts: int, due: int, within_ms: int) -> int:
         """The end of rounds in which no client is asked, because queues are new to the group (docs/collector.md)."""
-        for ts in self._detector.paused_rounds:
+        for ts in self._paused_rounds:
             if from_ts - self._report_ms <= ts <= due:
                 due = max(due, ts + within_ms)
         return due
@@ -144,7 +145,7 @@ class Deadlines:
         """The time when clients with other subscriptions have reported: nothing else shows what they subscribe to."""
         within_ms = self.tail_ms + self._timing.hold_warning_ms
         due = self._after_paused_rounds(from_ts, due, within_ms)
-        for ts, client_id in self._detector.timeouts:
+        for ts, client_id in self._timeouts:
             if client_id in self._group.mismatched_clients and from_ts <= ts <= due:
                 due = max(due, ts + 3 * self._report_ms + within_ms)
         return due

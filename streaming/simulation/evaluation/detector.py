@@ -19,10 +19,7 @@ LATE_MS = (50, 8_000)  # most events come alone, with the marker of their round,
 
 
 class EventTransport:
-    """The way from the collector to the detector, on which events may be lost or overtaken.
-
-    ``lost`` and ``late`` are shares of the events.
-    """
+    """The way of events from the collector to the detector. ``lost``, ``late``: shares that are lost, or overtaken."""
 
     def __init__(self, seed: str, clock: VirtualClock, arrive: Callable[[AnyEvent], None]) -> None:
         self.lost = self.late = 0.0
@@ -83,18 +80,6 @@ class Detector:
         for fact in self.facts[known:]:
             if isinstance(fact.payload, AlertFact) and self._is_true_now(fact.payload.kind, fact.topic):
                 self.confirmed.add((fact.payload.kind, self._fleet.now))
-
-    @property
-    def lost_reports(self) -> list[int]:
-        return [ts for collector in self.collectors for ts in collector.lost_reports]
-
-    @property
-    def timeouts(self) -> list[tuple[int, str]]:
-        return [silence for collector in self.collectors for silence in collector.timeouts]
-
-    @property
-    def paused_rounds(self) -> list[int]:
-        return [ts for collector in self.collectors for ts in collector.paused_rounds]
 
     @property
     def facts(self) -> list[Fact]:

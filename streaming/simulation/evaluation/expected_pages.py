@@ -54,9 +54,7 @@ class ExpectedPages:
         return []
 
     def _also_seen_as(self, kind: Kind, from_ts: int, due_ts: int) -> set[Kind]:
-        """Other kinds for a client without reports: its queues are not known, and it owns nothing once it is not
-        listed.
-        """
+        """Other kinds of a client without reports: its queues are not known, and it owns none once it is not listed."""
         if kind is Kind.STALLED:
             return {Kind.ORPHANED} if self._deadlines.is_long_silent(from_ts, due_ts) else set()
         return {Kind.STALLED} if self._deadlines.is_silent(from_ts, due_ts) else set()

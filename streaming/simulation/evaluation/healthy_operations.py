@@ -100,17 +100,13 @@ def broker_restart(group: SimulatedGroup) -> None:
     return group.fleet.run(120)
 
 
-def night(group: SimulatedGroup) -> None:
-    """Producers stop, and the group is stopped; in the morning it starts again."""
-    _night(group, is_careful=False)
-
-
 def careful_night(group: SimulatedGroup) -> None:
     """A night in which the group is stopped only when no messages wait: otherwise a page is right."""
-    _night(group, is_careful=True)
+    night(group, is_careful=True)
 
 
-def _night(group: SimulatedGroup, is_careful: bool) -> None:
+def night(group: SimulatedGroup, is_careful: bool = False) -> None:
+    """Producers stop, and the group is stopped; in the morning it starts again."""
     topics = group.fleet.producer.topics
     for topic in topics:
         group.write(topic, 0)

@@ -103,10 +103,7 @@ class LastingFaults:
         return Window(longer.kind, first.queue, first.from_ts, then.to_ts)
 
     def _can_be_seen(self, window: Window) -> bool:
-        """Whether evidence can show it: two owners only if both report, and pull consumers consume when they like.
-
-        See docs/findings.md.
-        """
+        """Whether evidence can show it: two owners only if both report; pull consumers consume when they like."""
         sdk_of = self._group.sdk_of
         if sdk_of is None or window.kind not in (Kind.DUPLICATED, Kind.SLOW_CONSUMER):
             return True
@@ -121,9 +118,7 @@ class LastingFaults:
         return next((one.owners for one in reversed(held[:index]) if one.queue == window.queue), ())
 
     def _is_undisturbed(self, kind: Kind, from_ts: int) -> bool:
-        """Whether nothing ended it: a client with other subscriptions may restart, a group without members may
-        get one.
-        """
+        """Whether nothing ended it: a client with other subscriptions may restart, an empty group may get a member."""
         if kind is Kind.NO_MEMBERS:
             joined = (change.ts for change in self._truth.changes if change.what == "joined")
             return not any(from_ts <= ts < from_ts + LASTING_MS for ts in joined)

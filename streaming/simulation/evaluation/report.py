@@ -56,9 +56,7 @@ class Report(Struct):
 
     @property
     def is_bad(self) -> bool:
-        """Whether a fault was missed or a healthy group paged. With perturbations only lasting faults count as
-        missed.
-        """
+        """Whether a fault was missed or a healthy group paged. With perturbations only lasting faults count."""
         missed = any(one.found is None for run in self.incidents for one in run.expected)
         perturbed = self.perturbed is not None and (self.perturbed.without_page or self.perturbed.healthy_pages)
         return bool(missed or self.healthy_pages or perturbed)

@@ -85,9 +85,7 @@ class Origin(NamedTuple):
 
 
 class EventTemplate(NamedTuple):
-    """A template. ``text`` has ``%b`` for names and ``%d`` for numbers; each number: an index in the list, and an
-    addend.
-    """
+    """A template with ``%b`` for names and ``%d`` for numbers. Each number: an index in the list, and an addend."""
 
     text: bytes
     names: tuple[int, ...]

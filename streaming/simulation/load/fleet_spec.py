@@ -61,9 +61,7 @@ def templates_for(spec: FleetSpec, tell: Callable[[int, int], None] = lambda don
 
 
 def faults_by_shape(spec: FleetSpec) -> dict[Shape, list[Fault]]:
-    """The faults of each shape. Usual shapes get those that fit; other faults get their own shape. Raises
-    ConfigError.
-    """
+    """The faults of each shape. Usual shapes get those that fit; others get their own shape. Raises ConfigError."""
     each = max(1, spec.queues // spec.brokers)
     common = [Shape(spec.clients, spec.brokers, each, name, False, version, rate) for name, version, rate in DISTINCT]
     found: dict[Shape, list[Fault]] = {shape: [] for shape in common}

@@ -25,7 +25,7 @@ class GeneratedFleet:
         self._round_ms = groups[0].template.idle[0].duration_ms // ROUNDS_A_MINUTE
         self._begun = 0
         self._round = -1
-        self._rounds = self._take_rounds()
+        self.rounds = self._take_rounds()
 
     def open(self) -> None:
         """The first rounds of all groups, as from a collector that begins to watch."""
@@ -39,11 +39,8 @@ class GeneratedFleet:
             yield self._groups[number].introduce(self._starts(self._round + 1, number))
         self._begun = up_to
 
-    def rounds(self) -> Iterator[GroupRound]:
-        """The rounds of one group after the other, without an end."""
-        return self._rounds
-
     def _take_rounds(self) -> Iterator[GroupRound]:
+        """The rounds of one group after the other, without an end."""
         for self._round in count(0):
             for group in self._groups[: self._begun]:
                 yield group.next_round()

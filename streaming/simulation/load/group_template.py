@@ -95,15 +95,12 @@ class Disruption(NamedTuple):
 class RecordedDisruption(NamedTuple):
     """The events of a disruption, from its injection until the group is healthy again."""
 
-    name: str
     segment: Segment
     mended_ms: int
 
 
 class GroupTemplate:
-    """The template of a group of this shape. ``ages``: the index of each client's start, and its time before the
-    first round.
-    """
+    """The template of a shape. ``ages``: the index of each client's start, and its time before the first round."""
 
     def __init__(self, shape: Shape, seed: str, disruptions: Iterable[Disruption] = ()) -> None:
         self.placeholders = Placeholders()
@@ -133,7 +130,7 @@ class GroupTemplate:
         for back_ms in BACK_AFTER_MS:
             group.fleet.clock.after(mended_ms + back_ms, restore, group, before)
         recorded = watched.record((disruption.lasts_s + disruption.afterwards_s) * 1000 // ROUND_MS)
-        return RecordedDisruption(disruption.name, segment_of(recorded, self.placeholders), mended_ms)
+        return RecordedDisruption(segment_of(recorded, self.placeholders), mended_ms)
 
 
 def _introduction(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from statistics import fmean
 from typing import Any
 
@@ -213,13 +213,12 @@ def _cost(fleet: Fleet, from_ts: int, repeated: int) -> Cost:
         windows = (one for one in fleet.truth.windows if one.kind is kind and one.lasted_until(fleet.now) > from_ts)
         return [(one.lasted_until(fleet.now) - max(one.from_ts, from_ts)) / 1_000 for one in windows]
 
-    longest: Callable[[list[float]], float] = lambda found: max(found, default=0.0)  # noqa: E731
     unowned, doubled = lasting(Kind.ORPHANED), lasting(Kind.DUPLICATED)
     return Cost(
         unowned_queue_s=sum(unowned),
-        unowned_longest_s=longest(unowned),
+        unowned_longest_s=max(unowned, default=0.0),
         doubled_queue_s=sum(doubled),
-        doubled_longest_s=longest(doubled),
+        doubled_longest_s=max(doubled, default=0.0),
         repeated=repeated,
     )
 

@@ -19,9 +19,7 @@ ASKED_EVERY_MS = 10_000  # an alternating one gives another name server to each 
 
 
 class _LaggingNameServers:
-    """Name servers, one for each lag. ``alternates``: each request reaches another one; else each asker keeps its
-    own.
-    """
+    """Name servers, one for each lag. ``alternates``: each request reaches another; else each asker keeps its own."""
 
     def __init__(self, fleet: Fleet, lags_ms: list[int], alternates: bool, salt: int) -> None:
         self._fleet, self._began_ts = fleet, fleet.now
