@@ -5,6 +5,7 @@ silences. Without a query it is a shell. docs/tables.md has the columns, and que
 """
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -37,8 +38,11 @@ def run(arguments: argparse.Namespace) -> int:
     show = {"table": print_table, "csv": print_csv, "json": print_json}[arguments.form]
     if arguments.query is None and sys.stdin.isatty():
         talk(database, show)
-        return 0
-    from_input = arguments.query in (None, "-")
-    for answer in database.answers(sys.stdin.read() if from_input else arguments.query):
-        show(answer)
+    else:
+        from_input = arguments.query in (None, "-")
+        for answer in database.answers(sys.stdin.read() if from_input else arguments.query):
+            show(answer)
+    if not database.is_local:
+        sys.stdout.flush()
+        os._exit(0)  # without waiting for threads that read ahead in Python: they would crash while Python ends
     return 0

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
+from pyarrow.fs import FileSystem
 
 from schemas.table_definition import Column, Table
 from schemas.tables import CURRENT, FACTS, HISTORY, NOTIFICATIONS
@@ -18,7 +19,7 @@ from streaming.errors import SetupError, SourceError
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.silences import Silence
 from streaming.tables.arrow_types import arrow_schema
-from streaming.tables.storage import delta_uri
+from streaming.tables.storage import delta_uri, files_in, local_path
 
 TABLES: tuple[Table, ...] = (*CURRENT, *HISTORY, NOTIFICATIONS, FACTS)
 VIEWS = Path(__file__).with_name("views.sql")
@@ -54,6 +55,7 @@ class Database:
 
     def __init__(self, tables: str, notifier_state: Path) -> None:
         self._tables, self._silences = tables, SilenceFiles(notifier_state)
+        self.is_local = local_path(tables) is not None
         self._duckdb = _duckdb()
         self._db = self._duckdb.connect(config={"autoinstall_known_extensions": False})
         self._db.execute("SET TimeZone = 'UTC'")
@@ -84,7 +86,7 @@ class Database:
     def _register(self, table: Table) -> bool:
         path = f"{delta_uri(self._tables)}/{table.name}"
         try:
-            rows = DeltaTable(path).to_pyarrow_dataset()
+            rows = DeltaTable(path).to_pyarrow_dataset(filesystem=self._files(table))
         except TableNotFoundError:
             self._db.register(table.name, arrow_schema(table).empty_table())
             return False
@@ -97,6 +99,14 @@ class Database:
         else:
             self._db.register(table.name, rows)
         return True
+
+    def _files(self, table: Table) -> FileSystem | None:
+        """The local files of the table; None: deltalake reads an object store.
+
+        pyarrow reads ahead also after the last row that DuckDB wants. If it does that in Python while Python ends, the
+        process crashes or never ends. Local files need no Python.
+        """
+        return files_in(f"{self._tables}/{table.name}") if self.is_local else None
 
     def _register_with_new_names(self, name: str, rows: Any, older: list[Column]) -> None:
         """The table of an older evenkeel until a newer one writes to it."""

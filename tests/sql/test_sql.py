@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from deltalake.fs import DeltaStorageHandler
 
 from schemas.facts import Contradiction
 from schemas.tables import QUEUE_ASSIGNMENTS
@@ -107,6 +108,17 @@ def test_the_runbook_of_contradicting_rounds_names_both_producers(ask: Ask) -> N
     said = found["contradiction"]
     assert isinstance(said, dict)
     assert (said["followed"], said["source"], said["ahead_ms"]) == ("ours", "theirs", 90_000)
+
+
+def test_local_tables_are_read_without_python(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pyarrow reads ahead in threads, which crash in Python code while Python ends."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a local file is read by deltalake's file system")
+
+    monkeypatch.setattr(DeltaStorageHandler, "open_input_file", refuse)
+
+    assert rows(ask, "SELECT count(*) AS n FROM alerts") == [{"n": 3}]
 
 
 def test_silences_are_a_table(ask: Ask, tmp_path: Path) -> None:
