@@ -13,7 +13,7 @@ from typing import NamedTuple
 from schemas.facts import Cause, Kind
 from schemas.identity import host_of
 from streaming.core.causes.table import CAUSES, NextStep
-from streaming.notices.notice import Notice, OpenAlert, Site
+from streaming.notices.notice import OpenAlert, Site
 from streaming.wording.names import plain
 
 LONGEST_NAME = 255  # RocketMQ's own limit for groups; client ids are as short in practice
@@ -47,12 +47,11 @@ def inspect_command(cluster: str, site: Site, group: str = "") -> Command:
     return Command(f"{site.program} inspect{servers}{only}{_config(site)}")
 
 
-def silence_command(notice: Notice, site: Site) -> str:
-    """The command to silence the notice. The reader fills in the reason."""
-    trouble, group = notice.trouble, notice.groups[0] if len(notice.groups) == 1 else ""
+def silence_command(site: Site, cluster: str, group: str, kind: str = "") -> str:
+    """The command for a silence; an empty ``cluster``, ``group`` or ``kind`` is any. The reader fills in the reason."""
     what = [f"--group {_pattern(group, 'GROUP')}"] if group else []
-    what += [f"--cluster {_pattern(notice.cluster, 'CLUSTER')}"] if notice.cluster else []
-    what += [f"--kind {trouble.kind}"] if trouble is not None else []
+    what += [f"--cluster {_pattern(cluster, 'CLUSTER')}"] if cluster else []
+    what += [f"--kind {kind}"] if kind else []
     how_long = "2h" if group else "30m"  # a silence of a whole cluster lasts no longer than a repair
     where = f"EVENKEEL__NOTIFY__STATE={shlex.quote(site.state)} " if site.state else ""
     who = '--by "$(id -un)" --why TEXT'

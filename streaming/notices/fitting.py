@@ -56,11 +56,6 @@ def lines(texts: Iterable[str], more: Noun) -> Section:
     return Section([cut(text[:CHARACTERS_AT_MOST], WIDTH) for text in texts], more=more)
 
 
-def lines_under(head: str, texts: Iterable[str], more: Noun, at_least: int) -> Section:
-    """A section of lines under a head that is always shown."""
-    return lines([head, *texts], more)._replace(at_least=at_least, has_head=True)
-
-
 def line(text: str) -> Section:
     """A section of one line that is always shown, cut to the width."""
     return Section((cut(text[:CHARACTERS_AT_MOST], WIDTH),), 1)

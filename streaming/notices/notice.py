@@ -95,9 +95,9 @@ class Notice(Struct, frozen=True, kw_only=True):
     status: Literal["firing", "resolved"]
     severity: Severity
     cluster: str
-    groups: tuple[str, ...]
-    cause: str | None
-    alerts: tuple[OpenAlert, ...]
+    groups: tuple[str, ...] = ()
+    cause: str | None = None
+    alerts: tuple[OpenAlert, ...] = ()
     trouble: MonitorTrouble | None = None
     since_ts: int
 

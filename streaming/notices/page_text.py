@@ -118,8 +118,9 @@ class _Page:
         yield fitting.line(words.group_line.format(group=group, cluster=parts.shown(notice.cluster), when=self._when()))
         alerts = self.alerts[:ALERTS_AT_MOST]
         for place, alert in enumerate(alerts):
-            queues = parts.queue_lines(alert, words, now)
-            yield fitting.lines_under(parts.alert_line(alert, words, now), queues, words.more_queues, 1 if place else 3)
+            texts = [parts.alert_line(alert, words, now), *parts.queue_lines(alert, words, now)]
+            at_least = 1 if place else 3
+            yield fitting.lines(texts, words.more_queues)._replace(at_least=at_least, has_head=True)
         if len(self.alerts) > len(alerts):
             yield fitting.line(f"  {words.more_alerts(len(self.alerts) - len(alerts))}")
         yield from self._causes(self.alerts)
@@ -180,7 +181,10 @@ class _Page:
         address = self._about()
         if address is not None:
             yield fitting.uncut(words.about_line.format(address=address))
-        yield fitting.uncut(words.silence_line.format(command=silence_command(self.notice, self.site)))
+        notice = self.notice
+        group, kind = notice.groups[0] if len(notice.groups) == 1 else "", notice.trouble.kind if notice.trouble else ""
+        silence = silence_command(self.site, notice.cluster, group, kind)
+        yield fitting.uncut(words.silence_line.format(command=silence))
 
     def _storm(self) -> Iterator[fitting.Section]:
         notice, words = self.notice, self.words

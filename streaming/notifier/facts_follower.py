@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from datetime import date, timedelta
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
@@ -42,7 +43,8 @@ class FactsFollower:
         self._polls = 0
 
     def read(self) -> list[Fact]:
-        """New facts of alerts, health and groups, oldest commit first; from a snapshot only the newest of each.
+        """New facts of alerts, health and groups, oldest commit first; from a snapshot only the newest of each, and of
+        groups only those whose events are refused.
 
         Empty while there is no table. Raises the errors of deltalake and pyarrow; then nothing counts as read.
         """
@@ -65,21 +67,16 @@ class FactsFollower:
             return self._read_commits()
         if not is_same and self.table_id is not None:
             log.warning("%s is another table than before: what stood in that is over", self._log.path)
-        facts = [fact for fact in newest_facts(self._snapshot(table)) if _is_of_interest(fact.payload)]
+        facts = newest_facts(self._snapshot(table))
         self.table_id, self.version = table_id, version
-        return facts
+        return [one for one in facts if not isinstance(one.payload, GroupFact) or one.payload.refused_since is not None]
 
     def _read_commits(self) -> list[Fact]:
-        facts: list[Fact] = []
-        version = self.version
-        for _ in range(MAX_COMMITS):
-            if version is None or (files := self._log.new_files(version + 1)) is None:
-                break
-            for file in files:
-                facts += self._log.facts(file, self._kinds)
-            version += 1
-        self.version = version
-        return facts
+        if self.version is None:
+            return []
+        commits = list(islice(self._log.commits(self.version + 1, self._kinds), MAX_COMMITS))
+        self.version += len(commits)
+        return [fact for commit in commits for fact in commit]
 
     def _snapshot(self, table: DeltaTable) -> Iterator[Fact]:
         """The facts of a snapshot. Files that cannot contain wanted facts are skipped."""
@@ -92,11 +89,6 @@ class FactsFollower:
             kinds = FACT_KINDS if is_recent else (AlertFact,)
             if any(_may_hold(action, kind.fact) for kind in kinds):
                 yield from self._log.facts(unquote(action["path"]), self._kinds)
-
-
-def _is_of_interest(payload: Payload) -> bool:
-    """False for facts of groups whose events are not refused."""
-    return not isinstance(payload, GroupFact) or payload.refused_since is not None
 
 
 def _may_hold(action: dict[str, Any], kind: str) -> bool:

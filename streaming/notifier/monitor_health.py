@@ -22,6 +22,8 @@ KAFKA_ASKED_MS = 20_000  # the job asks Kafka every 5 s, and waits 10 s for the 
 LONG_BATCH_MS = 10_000  # batches take a second or two if the job keeps up
 STARTING_MS = 90_000  # the time for Spark's start and first batch, in which no trouble is reported
 
+_OF_THE_JOB = ("batch_ms", "batch_ended_ts", "working_ms", "kafka_ts", "kafka_error", "unread", "quiet_since_ts")
+
 
 class MonitorLimits(NamedTuple):
     """The greatest ages of the newest health fact and of the newest round."""
@@ -62,11 +64,11 @@ def cluster_trouble(
     health = known.get(cluster) or _of_the_job(known)
     evidence = _evidence(health)
     if health is None or now - health.health_ts > limits.blind_ms:
-        since = health.health_ts if health is not None and health.health_ts else now
+        since = evidence.heard_ts or now
         if read is not None and read.error is not None and now - read.ts > limits.blind_ms:
             evidence = replace(evidence, error_ts=read.ts, error=read.error)
             return MonitorTrouble("monitor_blind", cluster, since, why="facts_unreadable", evidence=evidence)
-        return MonitorTrouble("monitor_blind", cluster, since, why=_why_silent(health), evidence=evidence)
+        return MonitorTrouble("monitor_blind", cluster, since, why=_why_silent(evidence), evidence=evidence)
     if health.rounds_ts is None or now - health.rounds_ts > limits.blind_ms:
         since = health.newest_round_ts or health.rounds_ts or health.health_ts
         why = _why_no_rounds(evidence, limits)
@@ -97,31 +99,20 @@ def _of_the_job(known: Mapping[str, ClusterHealth]) -> ClusterHealth | None:
 def _evidence(health: ClusterHealth | None) -> TroubleEvidence:
     if health is None:
         return TroubleEvidence()
-    newest = health.newest
-    seen = TroubleEvidence(
+    of_the_job = {} if health.newest is None else {name: getattr(health.newest, name) for name in _OF_THE_JOB}
+    return TroubleEvidence(
         heard_ts=health.health_ts or None,
         error_ts=health.failed_ts,
         error=health.failure,
         newest_round_ts=health.newest_round_ts,
-    )
-    if newest is None:
-        return seen
-    return replace(
-        seen,
-        batch_ms=newest.batch_ms,
-        batch_ended_ts=newest.batch_ended_ts,
-        working_ms=newest.working_ms,
-        kafka_ts=newest.kafka_ts,
-        kafka_error=newest.kafka_error,
-        unread=newest.unread,
-        quiet_since_ts=newest.quiet_since_ts,
+        **of_the_job,
     )
 
 
-def _why_silent(health: ClusterHealth | None) -> str:
-    if health is not None and health.failed_ts is not None:
+def _why_silent(seen: TroubleEvidence) -> str:
+    if seen.error_ts is not None:
         return "job_failed"
-    return "job_silent" if health is not None and health.health_ts else "nothing_yet"
+    return "job_silent" if seen.heard_ts is not None else "nothing_yet"
 
 
 def _why_no_rounds(seen: TroubleEvidence, limits: MonitorLimits) -> str:
@@ -176,8 +167,3 @@ def group_troubles(
                 why="events_refused",
                 reason_details=one.reason_details,
             )
-
-
-def may_be_reported(trouble: MonitorTrouble, started_ts: int, now: int) -> bool:
-    """True if the trouble may be reported: no cluster is reported as blind before the job has had time to start."""
-    return trouble.kind != "monitor_blind" or now - started_ts >= STARTING_MS

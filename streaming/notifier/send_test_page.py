@@ -56,9 +56,6 @@ def _notice(now: int) -> Notice:
         status="firing",
         severity=Severity.WARNING,
         cluster=CLUSTER,
-        groups=(),
-        cause=None,
-        alerts=(),
         trouble=trouble,
         since_ts=now,
     )

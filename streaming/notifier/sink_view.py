@@ -60,7 +60,8 @@ def current_state(
     troubles = []
     for trouble in found:
         earlier = before.get((trouble.cluster, trouble.group))
-        is_reported = monitor_health.may_be_reported(trouble, started_ts, now)
+        has_started = now - started_ts >= monitor_health.STARTING_MS
+        is_reported = has_started or trouble.kind != "monitor_blind"
         if earlier is None:
             troubles += [trouble] if is_reported else []
         elif not is_reported:

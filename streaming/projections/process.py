@@ -138,7 +138,10 @@ def keep_projecting(settings: ProjectionSettings, stop: Event) -> None:
             if stop.wait(settings.seconds):
                 return
         projector = open_projector(settings.tables)
-        _start_maintenance(settings, stop)
+        if settings.keep_days is not None:
+            options = MaintainOptions(keep_days=settings.keep_days)
+            work = partial(maintain_regularly, settings.tables, options, stop=stop)
+            Thread(target=work, name="maintenance", daemon=True).start()
         while not stop.is_set():
             began = time.monotonic()
             while not stop.is_set() and projector.next_batch() is not None:
@@ -146,13 +149,6 @@ def keep_projecting(settings: ProjectionSettings, stop: Event) -> None:
             stop.wait(max(0.0, began + settings.seconds - time.monotonic()))
         while projector.next_batch() is not None:  # the last facts are committed before the parent ends
             pass
-
-
-def _start_maintenance(settings: ProjectionSettings, stop: Event) -> None:
-    if settings.keep_days is not None:
-        options = MaintainOptions(keep_days=settings.keep_days)
-        work = partial(maintain_regularly, settings.tables, options, stop=stop)
-        Thread(target=work, name="maintenance", daemon=True).start()
 
 
 def _end_with_parent(stop: Event) -> None:

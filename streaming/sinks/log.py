@@ -14,5 +14,5 @@ class LogSink(Sink):
 
     def send(self, message: Message) -> str:
         level = logging.WARNING if message.notice.status == "firing" else logging.INFO
-        log.log(level, "%s", message.words)
+        log.log(level, "%s", "\n".join(filter(None, message.text)))
         return "written to the log"

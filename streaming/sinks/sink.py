@@ -13,11 +13,6 @@ class Message(NamedTuple):
     link: str | None
     now: int
 
-    @property
-    def words(self) -> str:
-        """The title and the body as one text."""
-        return "\n".join(filter(None, self.text))
-
 
 class Sink(Protocol):
     """A destination of pages. ``resend_ms``: how often firing alerts must be sent again; None: never.

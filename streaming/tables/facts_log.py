@@ -80,6 +80,14 @@ class FactsLog:
         columns = [*KEY_COLUMNS, *map(payload_column, kinds)]
         return facts_of(pq.read_table(file, columns=columns, filters=wanted, filesystem=self.files, partitioning=None))
 
+    def commits(
+        self, version: int, kinds: Sequence[type[Payload]], cluster: str | None = None, group: str | None = None
+    ) -> Iterator[list[Fact]]:
+        """The facts of each commit from this version on, up to the first that the log does not have."""
+        while (files := self.new_files(version)) is not None:
+            yield [fact for file in files for fact in self.facts(file, kinds, cluster, group)]
+            version += 1
+
     def batches(self, file: str, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         """At most ``rows`` rows each; columns that an older file lacks are left out."""
         with self.files.open_input_file(file) as source:
@@ -106,9 +114,8 @@ class FactsReader:
     def new(self) -> list[Fact]:
         """The facts committed since the last call, in each group's order; empty while there is no table."""
         facts: list[Fact] = []
-        while (files := self._log.new_files(self._next)) is not None:
-            for file in files:
-                facts += self._log.facts(file, self._kinds)
+        for commit in self._log.commits(self._next, self._kinds):
+            facts += commit
             self._next += 1
         return sorted(facts, key=lambda fact: (fact.ts, fact.cluster, fact.group, fact.seq))
 

@@ -61,7 +61,7 @@ def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None)
             Route("/silences", pages.page(partial(silences_page, context))),
             Route("/health", pages.page(partial(health_page, context))),
             Route("/plan", pages.page(plan.answer)),
-            Route("/plan", pages.posted(posted, plan.answer_to_form), methods=["POST"]),
+            Route("/plan", pages.posted(posted, plan.answer), methods=["POST"]),
             Route("/open", open_link),
             Route("/silence", silencing.add, methods=["POST"]),
             Route("/silence/end", silencing.end, methods=["POST"]),
@@ -97,8 +97,6 @@ class Pages:
         return handle
 
     def posted(self, forms: PostedForms, answer: Callable[[Request, Form], Answer]) -> Handler:
-        """The page that answers a form."""
-
         async def handle(request: Request) -> Response:
             try:
                 form = await forms.read(request)

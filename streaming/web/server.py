@@ -1,7 +1,6 @@
 """Serves the pages until ``stop`` is set."""
 
 import logging
-import socket
 from functools import partial
 from threading import Event
 
@@ -41,7 +40,7 @@ def keep_serving(settings: WebSettings, watch: Watch, stop: Event, exposed: Expo
 
 def serve_watched(settings: WebSettings, watch: Watch, stop: Event, exposed: Exposed | None = None) -> None:
     """Serve what ``watch`` reads; the caller has started it. ``exposed``: the process's metrics; None: pages only."""
-    listening = listen(settings)
+    listening = listening_socket(settings.listen.host, settings.listen.port, "web.listen")
     scheme = "https" if settings.listen.certificate else "http"
     log.info("pages of %s at %s/", settings.tables, base_address(scheme, settings.listen.host, listening))
     serve_until(
@@ -52,7 +51,3 @@ def serve_watched(settings: WebSettings, watch: Watch, stop: Event, exposed: Exp
         ssl_certfile=settings.listen.certificate or None,
         ssl_keyfile=settings.listen.key or None,
     )
-
-
-def listen(settings: WebSettings) -> socket.socket:
-    return listening_socket(settings.listen.host, settings.listen.port, "web.listen")

@@ -1,6 +1,7 @@
 """Reads one group as it is now, from the tables and the facts after them, and the pages sent about its alerts."""
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from deltalake.exceptions import DeltaError
 from msgspec import Struct
@@ -55,20 +56,15 @@ def _facts_after(tables: str, progress: Progress | None, name: GroupName) -> lis
     """The facts committed after ``progress``. None if the commits do not show them, or are too many."""
     if progress is None or progress.done.initial:
         return None
-    log = FactsLog(f"{tables}/{FACTS.name}")
-    found: list[Fact] = []
+    log, begin = FactsLog(f"{tables}/{FACTS.name}"), progress.done.version
     try:
         if log.newest().id != progress.done.table:
             return None
-        for version in range(progress.done.version, progress.done.version + MOST_COMMITS):
-            files = log.new_files(version)
-            if files is None:
-                return found if log.newest().version < version else None
-            for file in files:
-                found += log.facts(file, KINDS, *name)
+        commits = list(islice(log.commits(begin, KINDS, *name), MOST_COMMITS))
+        is_whole = len(commits) < MOST_COMMITS and log.newest().version < begin + len(commits)
     except (DeltaError, OSError):
         return None  # compacted and deleted meanwhile
-    return None
+    return [fact for commit in commits for fact in commit] if is_whole else None
 
 
 def read_notifications(tables: str, fingerprints: Sequence[str], since: int) -> list[Notification]:

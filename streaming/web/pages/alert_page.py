@@ -2,13 +2,12 @@
 
 from starlette.requests import Request
 
-from schemas.facts import Severity
 from streaming.errors import MonitorError, SourceError
 from streaming.explain.snapshot import is_unseen
 from streaming.explain.snapshot_from_facts import steps_of
 from streaming.newest_facts import newest_alerts, newest_lives
 from streaming.notices.commands import silence_command
-from streaming.notices.notice import Notice, OpenAlert
+from streaming.notices.notice import OpenAlert
 from streaming.notifier.silences import is_silenced
 from streaming.web.context import Answer, NotFound
 from streaming.web.live.group_reader import Notification, read_notifications
@@ -41,7 +40,12 @@ def alert_page(facts: GroupFacts, request: Request) -> Answer:
     alert = next((one for one in newest_alerts(of_group) if one.fact.fingerprint == fingerprint), alert)
     if alert is None:
         raise NotFound(words("not_found_alert"))
-    others = _others(alert, known.with_facts(of_group))
+    # a remedy for this one may harm other alerts that fire in the group, or may soon
+    others = in_order(
+        one
+        for one in known.with_facts(of_group).open_alerts((alert.cluster, alert.group))
+        if one.fact.fingerprint != fingerprint
+    )
     user, seen_ts, silencing_now = context.user(request), known.seen_ts(alert.cluster), context.silences_now_ms()
     values = {
         "alert": alert_view(alert, words.of_pages, now, site),
@@ -55,17 +59,11 @@ def alert_page(facts: GroupFacts, request: Request) -> Answer:
         "token": context.forms.token(user.name, now),
         "silence_minutes": SILENCE_MINUTES,
         "scopes": _scopes(alert, known, silencing_now),
-        "silence_command": silence_command(_notice(alert), context.settings.site),
+        "silence_command": silence_command(context.settings.site, alert.cluster, alert.group),
         "now": now,
     }
     changes = address("/changes", cluster=name[0], group=name[1])
     return Answer("alert.html", values, "", (changes, live), cluster=name[0])
-
-
-def _others(alert: OpenAlert, known: Known) -> list[OpenAlert]:
-    """Other alerts that fire in the group, or may soon: a remedy for this one may harm them."""
-    everything = known.open_alerts((alert.cluster, alert.group))
-    return in_order(one for one in everything if one.fact.fingerprint != alert.fact.fingerprint)
 
 
 def _scopes(alert: OpenAlert, known: Known, now: int) -> list[tuple[str, tuple[OpenAlert, ...]]]:
@@ -82,17 +80,3 @@ def _told(alert: OpenAlert, tables: str) -> list[Notification]:
         return read_notifications(tables, [alert.fact.fingerprint], min(alert.fact.active_ts, alert.ts) - DAY_MS)
     except MonitorError:
         return []
-
-
-def _notice(alert: OpenAlert) -> Notice:
-    """A notice of this alert alone."""
-    return Notice(
-        key="",
-        status="firing",
-        severity=Severity.WARNING,
-        cluster=alert.cluster,
-        groups=(alert.group,),
-        cause=alert.fact.cause,
-        alerts=(alert,),
-        since_ts=alert.fact.active_ts,
-    )

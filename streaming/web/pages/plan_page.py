@@ -34,16 +34,13 @@ class PlanPage:
         self._facts, self._context = facts, facts.context
         self._places, self._planning = BoundedSemaphore(2), BoundedSemaphore(1)
 
-    def answer(self, request: Request) -> Answer:
-        """Answer a link. The plan runs at once only if no other site made the request. Raises MonitorError."""
-        return self._answer(request, request.query_params, is_meant(request.headers.get("sec-fetch-site", "")))
+    def answer(self, request: Request, form: Form | None = None) -> Answer:
+        """Answer a form, or a link, whose plan runs at once only if no other site made the request.
 
-    def answer_to_form(self, request: Request, form: Form) -> Answer:
-        """Answer a form. Raises MonitorError."""
-        return self._answer(request, QueryParams(form), True)
-
-    def _answer(self, request: Request, query: QueryParams, is_tried: bool) -> Answer:
-        """Answer with the plan. Raises NotFound, BadRequest and Busy."""
+        Raises NotFound, BadRequest and Busy.
+        """
+        query = request.query_params if form is None else QueryParams(form)
+        is_tried = form is not None or is_meant(request.headers.get("sec-fetch-site", ""))
         name = (text(query, "cluster"), text(query, "group"))
         given = {key: text(query, key, 2000) for key in ("join", "leave", "rolling", "queues", "strategy", "room")}
         token = self._context.forms.token(self._context.user(request).name, self._context.watch.now_ms())
