@@ -54,9 +54,9 @@ def count_requests(stage: Stage, one: Round, since_s: float) -> None:
     """The silence, and the requests since ``since_s`` of a collector while another one asked."""
     for cluster in CLUSTERS:
         found = stage.requests(cluster, since_s)
-        times = [request.at_s for request in found if request.at_s >= one.began_s - 1] + [one.ended_s]
+        times = [one.began_s, *(at_s for at_s, _, _ in found if at_s > one.began_s), one.ended_s]
         one.silence_s = max([one.silence_s, *(later - before for before, later in pairwise(times))])
-        one.requests += len(times) - 1
+        one.requests += len(times) - 2
         together = stage.work[cluster].together_s
         one.overlapping += sum(at_s >= since_s for at_s in together)
         one.overlapping += within_others(found)
