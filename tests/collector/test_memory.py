@@ -9,14 +9,15 @@ import pytest
 from schemas.events import ConsumeProgress, Round, TopicRoute
 from streaming.cli import main
 from streaming.collector.probing.group_schedule import LOOK_MS, REPORT_ALL_MS, TWO_LOOKS_MS, GroupSchedule
-from streaming.collector.probing.memory import AGAIN_AFTER_MS, Memory, MemoryFile, Remembered
+from streaming.collector.probing.memory import AGAIN_AFTER_MS, Memory, MemoryFile, Remembered, SlowClient
 from streaming.collector.probing.policy import DEFAULT_POLICY
 from tests.collector.fake_rocketmq import FakeCluster, FakeGroup, served
 from tests.collector.test_cluster_probe import QUICK, Told, play, two_clients
 from tests.collector.test_collect import config_file, read_events, rounds_in, stopped_when
 
 NOW = 1_700_000_000_000
-MEMORY = Memory(NOW, {"g": Remembered(("T",)), "h": Remembered((), NOW - 5, {"a": [(NOW, ("T", "U"))]})})
+GROUPS = {"g": Remembered(("T",)), "h": Remembered((), NOW - 5, {"a": [(NOW, ("T", "U"))]})}
+MEMORY = Memory(NOW, GROUPS, slow={"c": SlowClient(2, 1)})
 
 
 def restarted(told: Told, memory: Memory | None) -> Told:
@@ -40,12 +41,13 @@ def test_it_is_written_when_something_changed_or_after_a_minute(tmp_path: Path) 
     file = MemoryFile(tmp_path, "prod")
     file.save(MEMORY)
     for later, is_written in [(1, False), (AGAIN_AFTER_MS, True), (AGAIN_AFTER_MS + 1, False)]:
-        file.save(Memory(NOW + later, MEMORY.groups))
+        file.save(Memory(NOW + later, GROUPS, slow=MEMORY.slow))
         known = file.load()
         assert known is not None
         assert (known.ts == NOW + later) is is_written
-    file.save(Memory(NOW + AGAIN_AFTER_MS + 2, {}))
-    assert file.load() == Memory(NOW + AGAIN_AFTER_MS + 2, {})
+    for memory in (Memory(NOW + AGAIN_AFTER_MS + 2, GROUPS), Memory(NOW + AGAIN_AFTER_MS + 2, {})):
+        file.save(memory)
+        assert file.load() == memory
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"ts": "x"}', b"\xff"])

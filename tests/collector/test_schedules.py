@@ -140,6 +140,46 @@ def test_client_that_has_answered_or_whose_broker_fails_is_asked_once_a_minute(a
     assert schedule.choose("g", ts).ask == ("c",)
 
 
+def started_again(before: ClientSchedule, now: int, ids: tuple[str, ...] = ("c",)) -> ClientSchedule:
+    """Another life of the collector, which takes over what it knew of slow clients."""
+    again = ClientSchedule(AT_ONCE)
+    again.recall(before.slow(now), now)
+    again.know("g", ids, now)
+    return again
+
+
+def test_slow_client_rests_as_long_after_a_start_as_before() -> None:
+    before = clients()
+    answer(before, NOW, SLOW_ANSWER_MS + 1)
+    again = started_again(before, NOW)
+    assert again.choose("g", NOW + 2 * PERIOD - 1).ask == ()
+    assert "before this start" in again.choose("g", NOW + 2 * PERIOD - 1).not_asked["c"]
+    assert started_again(again, NOW).choose("g", NOW + 2 * PERIOD - 1).ask == ()
+    answer(again, NOW + 2 * PERIOD)
+    assert again.slow(NOW + 2 * PERIOD) == {}
+
+
+def test_client_that_has_never_answered_is_not_asked_sooner_after_a_start() -> None:
+    before, ts = clients(), NOW
+    for _ in range(SILENT_AFTER):
+        answer(before, ts, 10_000, NO_ANSWER)
+        ts += SILENT_MS
+    again = started_again(before, ts)
+    assert again.choose("g", ts + SILENT_MS - 1).ask == ()
+    assert again.choose("g", ts + SILENT_MS).ask == ("c",)
+
+
+def test_client_that_joins_after_a_start_is_asked_as_one_that_is_new() -> None:
+    before = clients()
+    answer(before, NOW, SLOW_ANSWER_MS + 1)
+    again = started_again(before, NOW, ids=())
+    assert again.slow(NOW + FIRST_ASK_AFTER_JOIN_MS - 1) == before.slow(NOW)
+    assert again.slow(NOW + FIRST_ASK_AFTER_JOIN_MS) == {}
+    joined_ts = NOW + FIRST_ASK_AFTER_JOIN_MS
+    again.know("g", ("c",), joined_ts)
+    assert again.choose("g", joined_ts + FIRST_ASK_AFTER_JOIN_MS).ask == ("c",)
+
+
 def test_client_that_joins_again_is_asked_as_one_that_is_new() -> None:
     schedule, ts = clients(), NOW
     for _ in range(SILENT_AFTER):

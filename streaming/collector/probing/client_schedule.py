@@ -6,10 +6,11 @@ rests between two; one that does not answer, or slowly, is asked ever less often
 """
 
 from collections import deque
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from streaming.collector.probing.memory import SlowClient
 from streaming.collector.probing.new_queues import REASON
 from streaming.collector.probing.policy import Policy
 from streaming.core.evidence.exclusions import is_proxy_client
@@ -29,6 +30,7 @@ NO_BROKER = "no broker that answers lists it"
 OTHER_GROUP = "asked for another group a moment ago"
 TAKEN_OVER = "a request of the collector before this one may still be on its way"
 BACKING_OFF = "backing off after "
+SLOW_BEFORE = "no quick answer before this start"
 BACK_WITHIN_MS = 600_000
 STEPS = 3  # more doublings than this change nothing
 
@@ -85,10 +87,25 @@ class ClientSchedule:
         self._left_unasked: dict[tuple[str, str], int] = {}  # (group, client id) -> when it left before its first turn
         self._began_ts: int | None = None
         self._from_ts = 0
+        self._recalled: dict[str, SlowClient] = {}  # that no group has listed since the start
+        self._recalled_ts = 0
 
     def begin_at(self, ts: int) -> None:
         """Asks nobody before ``ts``."""
         self._from_ts = ts
+
+    def recall(self, slow: Mapping[str, SlowClient], now: int) -> None:
+        """Takes over which clients were slow before this start. Each rests from now on."""
+        self._recalled, self._recalled_ts = dict(slow), now
+
+    def slow(self, now: int) -> dict[str, SlowClient]:
+        """The clients that are asked less often; in the first seconds also those that no group has listed yet."""
+        known = {
+            client_id: SlowClient(client.steps, client.unanswered)
+            for client_id, client in self._clients.items()
+            if client.trouble
+        }
+        return (self._recalled | known) if now - self._recalled_ts < FIRST_ASK_AFTER_JOIN_MS else known
 
     def know(self, group: str, client_ids: Iterable[str], now: int) -> None:
         """The group's members as they are listed now. One that has just joined is given time to settle in.
@@ -107,11 +124,21 @@ class ClientSchedule:
         for client_id in left:
             self._forget(group, client_id)
         for client_id in members - (before or frozenset()):
-            client = self._clients.setdefault(client_id, _Client())
+            client = self._clients.get(client_id) or self._new_client(client_id, is_start)
+            self._clients[client_id] = client
             left_ts = self._left_unasked.pop((group, client_id), None)
             is_back = left_ts is not None and now - left_ts < BACK_WITHIN_MS
             client.due_ts[group] = now + wait + (0 if is_back else self._phase(client_id, group, wait))
         self._members[group] = members
+
+    def _new_client(self, client_id: str, is_start: bool) -> _Client:
+        """One that is listed at the start is the same that was slow before; one that joins later has just started."""
+        slow = self._recalled.pop(client_id, None)
+        if slow is None or not is_start:
+            return _Client()
+        client = _Client(steps=min(slow.steps, STEPS), unanswered=slow.unanswered, trouble=SLOW_BEFORE)
+        client.free_ts = self._recalled_ts + self._rest_ms(client)
+        return client
 
     def forget_group(self, group: str) -> None:
         self._held.discard(group)
@@ -158,8 +185,7 @@ class ClientSchedule:
         client.note_outcome(trouble)
         client.trouble = trouble or (f"a slow answer, of {dur_ms / 1000:.1f} s" if dur_ms > SLOW_ANSWER_MS else "")
         client.steps = min(client.steps + 1, STEPS) if client.trouble else 0
-        period = self._policy.running_info_ms
-        rest = SILENT_MS if client.is_silent else min(period << client.steps, max(period, MAX_BACKOFF_MS))
+        rest = self._rest_ms(client)
         answered_ts = asked_ts + round(dur_ms)
         if group in client.due_ts:
             due_ts = rest + (answered_ts if client.trouble else asked_ts)
@@ -167,6 +193,11 @@ class ClientSchedule:
         pause = rest // max(1, len(client.due_ts)) if client.trouble else 0
         client.free_ts = answered_ts + max(CLIENT_PAUSE_MS if self._policy.spreads else 0, pause)
         self._drop_if_gone(client_id, client)
+
+    def _rest_ms(self, client: _Client) -> int:
+        """The time between two requests to a client."""
+        period = self._policy.running_info_ms
+        return SILENT_MS if client.is_silent else min(period << client.steps, max(period, MAX_BACKOFF_MS))
 
     def not_sent(self, client_id: str) -> None:
         """It never went on its way: it is due as before."""

@@ -161,14 +161,18 @@ class ClusterProbe:
         self.groups.blind_ts = now if memory is None else memory.blind_ts
         self.shared.clients.begin_at(now + slow_after_ms)
         self.shared.offsets.begin_at(now + slow_after_ms)
-        for name, remembered in () if memory is None else memory.groups.items():
+        if memory is None:
+            return
+        self.shared.clients.recall(memory.slow, now)
+        for name, remembered in memory.groups.items():
             if self.groups.recall(name, remembered.empty_since or now, now):
                 self._probes[name] = GroupProbe(name, self.shared)
                 self._probes[name].recall(remembered)
 
     def memory(self) -> Memory:
         groups = {name: probe.remembered(self.groups.members_ts(name)) for name, probe in self._probes.items()}
-        return Memory(self.clock.steady_ms(), groups, self.groups.blind_ts)
+        now = self.clock.steady_ms()
+        return Memory(now, groups, self.groups.blind_ts, self.shared.clients.slow(now))
 
     async def close(self) -> None:
         await self._transport.close()

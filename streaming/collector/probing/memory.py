@@ -26,12 +26,26 @@ class Remembered(Struct, omit_defaults=True):
     turns: Turns = field(default_factory=dict)  # where members overwrite each other's subscriptions
 
 
+class SlowClient(Struct, omit_defaults=True):
+    """A client that is asked less often. ``steps`` doubles its period that often.
+
+    ``unanswered``: how many requests it has not answered, if it never has answered one.
+    """
+
+    steps: int = 0
+    unanswered: int = 0
+
+
 class Memory(Struct):
-    """The groups of one cluster; ``ts`` is when this was known. ``blind_ts``: when it began without a memory, or 0."""
+    """The groups of one cluster; ``ts`` is when this was known. ``blind_ts``: when it began without a memory, or 0.
+
+    ``slow``: by client id.
+    """
 
     ts: int
     groups: dict[str, Remembered]
     blind_ts: int = 0
+    slow: dict[str, SlowClient] = field(default_factory=dict)
 
 
 encode = msgspec.json.Encoder().encode
@@ -49,7 +63,9 @@ def decode(cluster: str, content: bytes) -> Memory | None:
 
 def is_to_save(saved: Memory | None, memory: Memory) -> bool:
     """Returns whether something has changed since the last time, or a minute has gone by."""
-    return saved is None or saved.groups != memory.groups or memory.ts - saved.ts >= AGAIN_AFTER_MS
+    if saved is None or memory.ts - saved.ts >= AGAIN_AFTER_MS:
+        return True
+    return (saved.groups, saved.slow) != (memory.groups, memory.slow)
 
 
 class MemoryFile:
