@@ -4,54 +4,38 @@ Spark notices a second query on a checkpoint only when both have written the sam
 came later to it, which is mostly the first one. It does not notice two checkpoints that write to one table.
 
 On a file system of this machine the lease is a lock of the kernel (``streaming.file_lock``), which ends with its
-process. Object stores and HDFS have no locks. There the lease is a file that its owner writes again every
-``RENEW_EVERY_S``. A process that finds such a file watches it: if it has not changed for ``EXPIRES_S``, its owner is
-gone. So no clocks of two machines are compared. The owner reads the file before each write. If the file belongs to
-another process by then (which took it while this one was paused, or started in the same moment), this process ends.
+process. Elsewhere it is a file that its owner renews (``streaming.lease_file``). An owner that has lost it, or cannot
+renew it in time, ends before another can take it.
 """
 
 import logging
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
-from typing import Protocol
-from uuid import uuid4
 
-import msgspec
-from msgspec import Struct
-
-from streaming.config.config_errors import without_userinfo
-from streaming.errors import InUseError, MonitorError, SetupError
-from streaming.file_lock import CannotLock, HeldElsewhere, Holder, held, this_process
+from streaming.errors import AwayError, InUseError, MonitorError, SetupError
+from streaming.file_lock import CannotLock, HeldElsewhere, held
+from streaming.lease_file import (
+    END_S,
+    HELD_S,
+    NAME,
+    RENEW_EVERY_S,
+    RETRY_S,
+    OpenFolder,
+    RemoteLease,
+    in_use,
+    remote_lease,
+)
 from streaming.tables.storage import local_path
 
 log = logging.getLogger(__name__)
 
-NAME = "_lease"  # Hadoop takes a file whose name begins so for no data
-RENEW_EVERY_S = 10.0
-EXPIRES_S = 40.0  # two writes may fail
-CHECK_AFTER_S = 3.0  # if two write at the same time, the later one counts
+RequireHeld = Callable[[], None]  # raises InUseError or AwayError unless all leases are still this process's
 
 
-class TextFolder(Protocol):
-    """A folder that no machine can lock. Its methods raise AwayError while its storage does not answer."""
-
-    def read(self, name: str) -> str | None: ...
-
-    def write(self, name: str, text: str) -> None: ...
-
-    def delete(self, name: str) -> None: ...
-
-
-OpenFolder = Callable[[str], TextFolder]
-
-
-class Lease(Struct, frozen=True):
-    """The file's content. ``beat`` makes each one differ from the one before."""
-
-    id: str
-    beat: int
-    holder: Holder
+def always_held() -> None:
+    """The check where nothing needs a lease."""
 
 
 @contextmanager
@@ -72,47 +56,62 @@ def local_leases(folders: Mapping[str, str]) -> Iterator[dict[str, str]]:
             except CannotLock:
                 far[key] = uri
             except HeldElsewhere as other:
-                raise _in_use(key, uri, str(other)) from None
+                raise in_use(key, uri, str(other)) from None
             except OSError as error:
                 raise SetupError(f"{key} = {path}: cannot be held for this process alone: {error.strerror}") from error
         yield far
 
 
 @contextmanager
-def remote_leases(open_folder: OpenFolder, folders: Mapping[str, str], stop: Event) -> Iterator[None]:
-    """Keep leases of folders that no machine can lock. When one is lost, this sets ``stop`` and raises InUseError."""
-    lost: list[InUseError] = []
-    taken: list[_RemoteLease] = []
-    over = Event()
+def remote_leases(open_folder: OpenFolder, folders: Mapping[str, str], stop: Event) -> Iterator[RequireHeld]:
+    """Keep leases of folders that no machine can lock. Yield the check to make before each commit.
 
-    def keep() -> None:
-        while not over.wait(RENEW_EVERY_S):
+    When a lease is lost, this sets ``stop`` and raises InUseError or AwayError at the end of the block. If the block
+    lasts longer than ``END_S`` then, the process ends at once: another one may take the lease soon.
+    """
+    taken: list[RemoteLease] = []
+    lost: list[MonitorError] = []
+    over, is_lost = Event(), Event()
+
+    def lose(error: MonitorError) -> None:
+        lost.append(error)
+        stop.set()
+        is_lost.set()
+
+    def end_in_time() -> None:
+        is_lost.wait()
+        if lost and not over.wait(END_S):
+            log.error("%s", lost[0])
+            os._exit(4 if isinstance(lost[0], InUseError) else 3)  # as docs/exit-status.md says; Java ends, too
+
+    def require_held() -> None:
+        try:
             for lease in taken:
-                try:
-                    lease.beat()
-                except InUseError as error:
-                    lost.append(error)
-                    stop.set()
-                    return
-                except Exception as error:  # a storage that is away for a moment
-                    log.warning("%s: the lease could not be renewed: %s", lease.key, str(error).split("\n", 1)[0])
+                lease.require_held()
+        except (AwayError, InUseError) as error:
+            lose(error)
+            raise
 
-    thread = Thread(target=keep, name="leases", daemon=True)
+    threads = [Thread(target=end_in_time, name="lost-leases", daemon=True)]
+    threads[0].start()
     try:
         for key, uri in folders.items():
-            lease = _RemoteLease(open_folder, key, uri)
-            lease.take(stop)
+            lease = remote_lease(open_folder, key, uri)
+            if not lease.take(stop):
+                break
             taken.append(lease)
-        if taken:
-            thread.start()
-        yield
+            threads += [Thread(target=work, args=(lease, over, lose), daemon=True) for work in (_keep, _watch)]
+            for thread in threads[-2:]:
+                thread.start()
+        yield require_held
     except MonitorError as error:
         if lost:
             raise lost[0] from error
         raise
     finally:
         over.set()
-        if thread.is_alive():
+        is_lost.set()
+        for thread in threads:
             thread.join(RENEW_EVERY_S)
         for lease in taken:
             lease.release()
@@ -120,77 +119,25 @@ def remote_leases(open_folder: OpenFolder, folders: Mapping[str, str], stop: Eve
         raise lost[0]
 
 
-class _RemoteLease:
-    """A lease as a file with a heartbeat."""
-
-    def __init__(self, open_folder: OpenFolder, key: str, uri: str) -> None:
-        self.key = key
-        self._uri = uri
-        self._folder = open_folder(uri)
-        self._mine = Lease(str(uuid4()), 0, this_process())
-
-    def take(self, stop: Event) -> None:
-        """Take the lease. Raises InUseError while another process renews it."""
-        found = self._folder.read(NAME)
-        if found is not None:
-            log.info(
-                "%s: %s held it; is that process still there? Known within %.0f s",
-                self.key,
-                who(found),
-                EXPIRES_S,
-            )
-            self._watch(found, stop)
-        self._write()
-        if not stop.wait(CHECK_AFTER_S):
-            self._require_mine()
-
-    def beat(self) -> None:
-        self._require_mine()
-        self._write()
-
-    def release(self) -> None:
-        """Release the lease. If Java has ended already, the next process waits until the lease has expired."""
+def _keep(lease: RemoteLease, over: Event, lose: Callable[[MonitorError], None]) -> None:
+    wait_s = RENEW_EVERY_S
+    while not over.wait(wait_s):
         try:
-            self._require_mine()
-            self._folder.delete(NAME)
-        except Exception as error:
-            log.debug("%s: the lease stays behind: %s", self.key, error)
-
-    def _watch(self, found: str, stop: Event) -> None:
-        for _ in range(round(EXPIRES_S)):
-            if stop.wait(1):
-                return
-            now = self._folder.read(NAME)
-            if now is None:
-                return
-            if now != found:
-                raise _in_use(self.key, self._uri, who(now))
-
-    def _require_mine(self) -> None:
-        found = self._folder.read(NAME)
-        if found is not None and _read(found).id != self._mine.id:
-            raise _in_use(self.key, self._uri, who(found))
-
-    def _write(self) -> None:
-        self._mine = msgspec.structs.replace(self._mine, beat=self._mine.beat + 1)
-        self._folder.write(NAME, msgspec.json.encode(self._mine).decode())
+            lease.renew()
+            wait_s = RENEW_EVERY_S
+        except InUseError as error:
+            lose(error)
+            return
+        except Exception as error:  # a storage that is away for a moment
+            log.warning("%s: the lease could not be renewed: %s", lease.key, str(error).split("\n", 1)[0])
+            wait_s = RETRY_S
 
 
-def who(text: str) -> str:
-    """The owner of the lease, as far as the file names it."""
-    return str(_read(text).holder)
-
-
-def _read(text: str) -> Lease:
-    try:
-        return msgspec.json.decode(text, type=Lease)
-    except msgspec.MsgspecError:
-        return Lease("", 0, Holder())
-
-
-def _in_use(key: str, uri: str, other: str) -> InUseError:
-    return InUseError(
-        f"{key} = {without_userinfo(uri)} is in use by {other}. Two at once would end each other and write everything "
-        "twice: stop that one first, or name folders of its own for this one",
-        owner=other,
-    )
+def _watch(lease: RemoteLease, over: Event, lose: Callable[[MonitorError], None]) -> None:
+    """Notice that the lease was not renewed in time, in a thread of its own: a write may hang."""
+    while not over.wait(min(1.0, HELD_S / 10)):
+        try:
+            lease.require_renewed()
+        except AwayError as error:
+            lose(error)
+            return

@@ -1,9 +1,14 @@
-"""Compact the tables' closed days, drop what is past its retention, keep logs short. It may run beside the job."""
+"""Compact the tables' closed days, drop what is past its retention, keep logs short. It may run beside the job, except
+on S3.
+"""
 
 import argparse
+from urllib.parse import urlsplit
 
 from streaming.cli.configuration import configured, session
 from streaming.progress import waiting
+
+ONE_WRITER = ("s3", "s3a")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -14,10 +19,12 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.tables.maintenance import MaintainOptions
 
     options = MaintainOptions(keep_days=config.tables.retention_days.model_dump())
-    with waiting("Compacting facts"), session(config, "maintain") as spark:
-        facts = maintain_facts(spark, config.tables.path, options)
-    if facts is not None:
-        print(facts)
-    for done in maintain(config.tables.path, options):
-        print(done)
+    tables = config.tables.path
+    # Spark's side of Delta knows only commits of its own process on S3: two of them lose each other's.
+    alone_in = {"tables.path": tables} if urlsplit(tables).scheme in ONE_WRITER else {}
+    with waiting("Compacting the tables"), session(config, "maintain", alone_in) as spark:
+        done = [maintain_facts(spark, tables, options), *maintain(tables, options)]
+    for one in done:
+        if one is not None:
+            print(one)
     return 0

@@ -74,6 +74,7 @@ class Batches:
             self._health.add(summary)
             self._counts.add(summary, self._now_ms())
             self._append(batch, batch_id, sum(report.facts for report in reports))
+            self._table.require_held()  # Spark commits the batch in the checkpoint next
         finally:
             batch.unpersist()
             self._began_ts = None

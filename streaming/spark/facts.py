@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import msgspec
 from delta import DeltaTable
 from msgspec import Struct
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StructType
@@ -14,6 +14,7 @@ from pyspark.sql.types import DataType, StructType
 from schemas.ddl import struct_type
 from schemas.facts import PAYLOADS, Fact, Payload, payload_column
 from schemas.tables import FACT_KEYS, FACTS
+from streaming.lease import RequireHeld, always_held
 from streaming.secret_mask import masked
 from streaming.spark.checkpoint import Offsets
 from streaming.spark.operator import OUTPUT_SCHEMA, fact_row
@@ -36,8 +37,10 @@ class CommitNote(Struct, frozen=True, kw_only=True):
 class FactsTable:
     """The facts table in the folder of the tables."""
 
-    def __init__(self, spark: SparkSession, tables: str) -> None:
+    def __init__(self, spark: SparkSession, tables: str, require_held: RequireHeld = always_held) -> None:
+        """``require_held`` is called before each commit."""
         self.path = f"{tables}/{FACTS.name}"
+        self.require_held = require_held
         self._spark = spark
         self._columns_of: dict[str, list[Column]] = {}  # by identity; to make them takes 90 ms
 
@@ -74,7 +77,11 @@ class FactsTable:
             writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
         writer = writer.option("userMetadata", msgspec.json.encode(note).decode())
         with _projections_interpreted(rows.sparkSession):
-            retried(lambda: writer.save(self.path))
+            retried(lambda: self._commit(writer))
+
+    def _commit(self, writer: DataFrameWriter) -> None:
+        self.require_held()
+        writer.save(self.path)
 
     def _typed(self, rows: DataFrame, identity: str) -> DataFrame:
         if identity not in self._columns_of:

@@ -16,6 +16,7 @@ from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 from streaming.config.sections import Config
 from streaming.core.settings import Settings
 from streaming.errors import MonitorError
+from streaming.lease import RequireHeld, always_held
 from streaming.spark.batches import Batches, start_heartbeat
 from streaming.spark.checkpoint import SEED_FOLDER, Checkpoint, open_checkpoint
 from streaming.spark.facts import FactsTable, rows_of
@@ -77,9 +78,16 @@ def run(
     stop: Event,
     started: Callable[[], None] = lambda: None,
     counts: JobCounts | None = None,
+    require_held: RequireHeld = always_held,
 ) -> None:
-    """Run until ``stop`` is set. ``counts`` follows the batches. Raises MonitorError when the query fails."""
-    with _last_words(spark, plan), _detection(spark, plan, counts or JobCounts()) as job:
+    """Run until ``stop`` is set. ``counts`` follows the batches. Raises MonitorError when the query fails.
+
+    ``require_held`` is called before each commit.
+    """
+    with (
+        _last_words(spark, plan, require_held),
+        _detection(spark, plan, counts or JobCounts(), require_held) as job,
+    ):
         if stop.is_set():
             return
         interval = f"{round(plan.trigger_seconds * 1000)} milliseconds"
@@ -97,7 +105,7 @@ def run(
 
 def run_to_end(spark: SparkSession, plan: Plan) -> None:
     """Read what the source holds now, to its end, and return. Raises MonitorError when the query fails."""
-    with _detection(spark, replace(plan, health_seconds=None), JobCounts()) as job:
+    with _detection(spark, replace(plan, health_seconds=None), JobCounts(), always_held) as job:
         _finish(job.writer(plan.settings).trigger(availableNow=True).start())
 
 
@@ -123,11 +131,11 @@ class _Job(NamedTuple):
 
 
 @contextmanager
-def _detection(spark: SparkSession, plan: Plan, counts: JobCounts) -> Iterator[_Job]:
+def _detection(spark: SparkSession, plan: Plan, counts: JobCounts, require_held: RequireHeld) -> Iterator[_Job]:
     """Open the checkpoint, end an interrupted batch under its own settings, and put the plan's settings in force."""
     try:
         with scheduler_pool(spark, DETECTION_POOL):
-            job = _prepare(spark, plan, counts)
+            job = _prepare(spark, plan, counts, require_held)
             job.checkpoint.mend()
             pending = job.checkpoint.pending()
             old = None if pending is None else job.checkpoint.settings_of(pending)
@@ -143,11 +151,11 @@ def _detection(spark: SparkSession, plan: Plan, counts: JobCounts) -> Iterator[_
         raise MonitorError(f"query {QUERY_NAME} cannot run: {root_of(error.java_exception)}") from error
 
 
-def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts) -> _Job:
+def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts, require_held: RequireHeld) -> _Job:
     brokers = Brokers(spark, plan.source) if isinstance(plan.source, KafkaSource) else None
     if brokers is not None:
         brokers.require_topic()
-    table = FactsTable(spark, plan.tables)
+    table = FactsTable(spark, plan.tables, require_held)
     checkpoint = open_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards, table.count())
     checkpoint.require_readable_state(spark)
     table.create()
@@ -163,19 +171,19 @@ def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts) -> _Job:
 
 
 @contextmanager
-def _last_words(spark: SparkSession, plan: Plan) -> Iterator[None]:
+def _last_words(spark: SparkSession, plan: Plan, require_held: RequireHeld) -> Iterator[None]:
     """Write into the facts that the job ends with an error. Otherwise it would look like a job that was killed."""
     try:
         yield
     except MonitorError as error:
         if plan.health_seconds is not None:
-            _tell_failure(spark, plan, str(error).split("\n", 1)[0])
+            _tell_failure(spark, FactsTable(spark, plan.tables, require_held), str(error).split("\n", 1)[0])
         raise
 
 
-def _tell_failure(spark: SparkSession, plan: Plan, error: str) -> None:
+def _tell_failure(spark: SparkSession, table: FactsTable, error: str) -> None:
     try:
-        table = FactsTable(spark, plan.tables)
+        table.require_held()
         notes = table.notes()
         if notes:
             table.create()  # an older evenkeel may have made it, without some of today's columns

@@ -11,6 +11,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Row, SparkSession
 
 from schemas.tables import FACTS
+from streaming.lease import RequireHeld, always_held
 from streaming.projections.progress import read_progress
 from streaming.spark.session import MAINTENANCE_POOL, scheduler_pool
 from streaming.tables.facts_log import FactsLog
@@ -18,28 +19,45 @@ from streaming.tables.maintenance import Maintained, MaintainOptions, Round, kee
 
 
 def maintain_facts(
-    spark: SparkSession, tables: str, options: MaintainOptions | None = None, now: datetime | None = None
+    spark: SparkSession,
+    tables: str,
+    options: MaintainOptions | None = None,
+    now: datetime | None = None,
+    require_held: RequireHeld = always_held,
 ) -> Maintained | None:
-    """One round; None where there is no table. ``now`` decides which days are over and which facts too old."""
+    """One round; None where there is no table. ``now`` decides which days are over and which facts too old.
+
+    ``require_held`` is called before each commit.
+    """
     work = Round(tables, options or MaintainOptions(), now or datetime.now(timezone.utc))
     path = f"{tables}/{FACTS.name}"
     if not DeltaTable.isDeltaTable(spark, path):
         return None
     with scheduler_pool(spark, MAINTENANCE_POOL):
-        return work.maintain(FACTS, _SparkUpkeep(spark, path), unread=_why_unread(tables, work.options))
+        return work.maintain(FACTS, _SparkUpkeep(spark, path, require_held), unread=_why_unread(tables, work.options))
 
 
 def maintain_hourly(
-    spark: SparkSession, tables: str, options: MaintainOptions, *, stop: Event, every_seconds: float = 3600
+    spark: SparkSession,
+    tables: str,
+    options: MaintainOptions,
+    *,
+    stop: Event,
+    require_held: RequireHeld = always_held,
+    every_seconds: float = 3600,
 ) -> None:
     """For a thread of the job: a round every hour, until ``stop``. What goes wrong is logged; it never ends the job."""
     path = f"{tables}/{FACTS.name}"
-    keep_maintaining(lambda _: [maintain_facts(spark, tables, options)], path, stop=stop, every_seconds=every_seconds)
+
+    def maintain(number: int) -> list[Maintained | None]:
+        return [maintain_facts(spark, tables, options, require_held=require_held)]
+
+    keep_maintaining(maintain, path, stop=stop, every_seconds=every_seconds)
 
 
 class _SparkUpkeep:
-    def __init__(self, spark: SparkSession, path: str) -> None:
-        self._spark, self._path = spark, path
+    def __init__(self, spark: SparkSession, path: str, require_held: RequireHeld) -> None:
+        self._spark, self._path, self._require_held = spark, path, require_held
         self._name = f"delta.`{path.replace('`', '``')}`"
 
     def drop_expired(self, days: list[str]) -> int:
@@ -55,6 +73,7 @@ class _SparkUpkeep:
         return metrics["numFilesRemoved"], metrics["numFilesAdded"]
 
     def vacuum(self) -> None:
+        self._require_held()
         self._spark.sql(f"VACUUM {self._name}")
 
     def shorten_log(self, before: datetime) -> int:
@@ -79,6 +98,7 @@ class _SparkUpkeep:
         return len(folder.getFileSystem(self._spark._jsparkSession.sessionState().newHadoopConf()).listStatus(folder))
 
     def _sql(self, statement: str) -> Row:
+        self._require_held()
         return self._spark.sql(statement).collect()[0]
 
 

@@ -9,7 +9,7 @@ from threading import Event, Thread
 from pyspark.sql import SparkSession
 
 from streaming.config.sections import Config
-from streaming.lease import local_leases, remote_leases
+from streaming.lease import RequireHeld, local_leases, remote_leases
 from streaming.projections.process import keep_running, projection_settings
 from streaming.shutdown_signals import ended_by_signals
 from streaming.spark import job
@@ -54,8 +54,9 @@ def serve(
         if far is None:
             return
         spark = session()
-        taken(java, partial(remote_leases, partial(Folder, spark), far, stop), stop, standby, prepare)
-        _detect(spark, config, stop, started, counts)
+        held = taken(java, partial(remote_leases, partial(Folder, spark), far, stop), stop, standby, prepare)
+        if held is not None:
+            _detect(spark, config, stop, started, counts, held)
 
 
 @contextmanager
@@ -76,10 +77,16 @@ def written_by(config: Config) -> dict[str, str]:
 
 
 def _detect(
-    spark: SparkSession, config: Config, stop: Event, started: Callable[[], None], counts: JobCounts | None
+    spark: SparkSession,
+    config: Config,
+    stop: Event,
+    started: Callable[[], None],
+    counts: JobCounts | None,
+    require_held: RequireHeld,
 ) -> None:
     ended = Event()
-    beside = [Thread(target=work, name=work.__name__, daemon=True) for work in _beside(spark, config, stop, ended)]
+    works = _beside(spark, config, stop, ended, require_held)
+    beside = [Thread(target=work, name=work.__name__, daemon=True) for work in works]
 
     def begin() -> None:
         for thread in beside:
@@ -89,7 +96,7 @@ def _detect(
 
     try:
         if not stop.is_set():
-            job.run(spark, job.plan_of(config), stop, begin, counts)
+            job.run(spark, job.plan_of(config), stop, begin, counts, require_held)
     finally:
         stop.set()
         ended.set()
@@ -98,7 +105,9 @@ def _detect(
                 thread.join(15)
 
 
-def _beside(spark: SparkSession, config: Config, stop: Event, ended: Event) -> list[Callable[[], None]]:
+def _beside(
+    spark: SparkSession, config: Config, stop: Event, ended: Event, require_held: RequireHeld
+) -> list[Callable[[], None]]:
     """Run what stands beside detection. ``ended``: detection has written its last facts; the tables get them too."""
 
     def projections() -> None:
@@ -108,7 +117,7 @@ def _beside(spark: SparkSession, config: Config, stop: Event, ended: Event) -> l
     def maintenance() -> None:
         keep = MaintainOptions(keep_days=config.tables.retention_days.model_dump())
         with _ignored(stop):
-            maintain_hourly(spark, config.tables.path, keep, stop=stop)
+            maintain_hourly(spark, config.tables.path, keep, stop=stop, require_held=require_held)
 
     return [projections, maintenance] if config.job.maintenance else [projections]
 

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.file_lock import holder_of
-from streaming.lease import NAME as LEASE
 from streaming.lease import local_leases
+from streaming.lease_file import NAME as LEASE
 from streaming.loopback import LoopbackKafka
 from streaming.loopback.kafka import free_port
 from streaming.wall_clock import now_ms

@@ -13,9 +13,10 @@ from threading import Event
 
 import pytest
 
-from streaming import lease
+from streaming import lease, lease_file
 from streaming.errors import InUseError, MonitorError
-from streaming.lease import NAME, local_leases, remote_leases
+from streaming.lease import local_leases, remote_leases
+from streaming.lease_file import NAME, FolderLease, in_use
 from streaming.spark.storage import Folder
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -25,8 +26,9 @@ KEY = "tables.path"
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in (("RENEW_EVERY_S", 0.5), ("EXPIRES_S", 3), ("CHECK_AFTER_S", 0.2)):
-        monkeypatch.setattr(lease, name, seconds)
+    monkeypatch.setattr(lease, "RENEW_EVERY_S", 0.5)
+    for name, seconds in (("EXPIRES_S", 3), ("CHECK_AFTER_S", 0.2)):
+        monkeypatch.setattr(lease_file, name, seconds)
 
 
 def test_folder_of_this_machine_is_held_by_one(tmp_path):
@@ -43,7 +45,7 @@ def test_folder_of_this_machine_is_held_by_one(tmp_path):
 def test_address_is_left_to_a_heartbeat_and_shows_no_password():
     with local_leases({KEY: "s3a://key:hunter2@bucket/tables"}) as far:
         assert list(far) == [KEY]
-    assert "hunter2" not in str(lease._in_use(KEY, "s3a://key:hunter2@bucket/tables", "x"))
+    assert "hunter2" not in str(in_use(KEY, "s3a://key:hunter2@bucket/tables", "x"))
 
 
 def test_heartbeat_refuses_a_second_while_the_first_lives(spark, tmp_path, quick):
@@ -86,11 +88,11 @@ def test_one_that_was_paused_ends_when_another_has_taken_over(spark, tmp_path, q
 
 
 def test_of_two_that_begin_at_once_the_later_one_goes_on(spark, tmp_path, quick, monkeypatch):
-    monkeypatch.setattr(lease, "CHECK_AFTER_S", 3)
-    stop, first = Event(), lease._RemoteLease(partial(Folder, spark), KEY, str(tmp_path))
+    monkeypatch.setattr(lease_file, "CHECK_AFTER_S", 3)
+    stop, first = Event(), FolderLease(partial(Folder, spark), KEY, str(tmp_path))
 
     def late(self, seconds):  # while the first waits, the second, who saw no lease either, writes its own
-        lease._RemoteLease(partial(Folder, spark), KEY, str(tmp_path))._write()
+        FolderLease(partial(Folder, spark), KEY, str(tmp_path))._write()
         return False
 
     monkeypatch.setattr(Event, "wait", late)

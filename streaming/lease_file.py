@@ -1,0 +1,257 @@
+"""One lease as a file in a folder that no machine can lock: taken, renewed, checked and released.
+
+The owner writes the file again every ``RENEW_EVERY_S``. A process that finds such a file watches it: if it has not
+changed for ``EXPIRES_S``, its owner is gone. No clocks of two machines are compared: an owner that could not renew for
+``HELD_S`` by its own clock stops, long before ``EXPIRES_S``.
+
+In an object store each write has a condition (``conditional_file``), so one of several processes takes the lease, and a
+write that comes late is refused. Each taking has a larger number (``fence``). HDFS has no such condition. There the
+owner reads the file before each write. If it belongs to another process by then (which took it while this one was
+paused, or started in the same moment), this process ends.
+"""
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Event
+from typing import Protocol
+from uuid import uuid4
+
+import msgspec
+from msgspec import Struct
+
+from streaming.config.config_errors import without_userinfo
+from streaming.errors import AwayError, InUseError
+from streaming.file_lock import Holder, this_process
+from streaming.tables.conditional_file import (
+    ConditionalFile,
+    Content,
+    Refused,
+    Version,
+    has_conditions,
+    require_conditions,
+)
+
+log = logging.getLogger(__name__)
+
+NAME = "_lease"  # Hadoop takes a file whose name begins so for no data
+RENEW_EVERY_S = 10.0
+RETRY_S = 2.0  # after a request that failed
+HELD_S = 30.0  # since the start of the last write that succeeded; one or two may fail
+END_S = 20.0  # so long a process that has lost its lease may take to end in order
+EXPIRES_S = 60.0  # more than HELD_S and END_S: the owner has ended when another takes the lease
+CHECK_AFTER_S = 3.0  # without conditions: if two write at the same time, the later one counts
+
+
+class TextFolder(Protocol):
+    """A folder that no machine can lock. Its methods raise AwayError while its storage does not answer."""
+
+    def read(self, name: str) -> str | None: ...
+
+    def write(self, name: str, text: str) -> None: ...
+
+    def delete(self, name: str) -> None: ...
+
+
+OpenFolder = Callable[[str], TextFolder]
+
+
+class Lease(Struct, frozen=True):
+    """The file's content. ``beat`` makes each one differ from the one before. ``fence``: how often it was taken."""
+
+    id: str
+    beat: int
+    holder: Holder
+    fence: int = 0
+    released: bool = False
+
+
+class RemoteLease(ABC):
+    """A lease as a file with a heartbeat."""
+
+    def __init__(self, key: str, uri: str) -> None:
+        self.key = key
+        self._uri = uri
+        self._mine = Lease(str(uuid4()), 0, this_process())
+        self._until = 0.0  # by the monotonic clock; not held before the first write
+
+    @abstractmethod
+    def take(self, stop: Event) -> bool:
+        """Take the lease; False if ``stop`` was set before. Raises InUseError while another process renews it."""
+
+    @abstractmethod
+    def renew(self) -> None:
+        """Write the lease again. Raises InUseError if it is another's by now."""
+
+    def require_renewed(self) -> None:
+        """Raise AwayError if the last write that succeeded is too old. It asks nothing but the clock."""
+        if time.monotonic() >= self._until:
+            raise AwayError(
+                f"{self.key} = {without_userinfo(self._uri)}: its lease could not be renewed for {HELD_S:.0f} s, so "
+                "another process may take it soon: this one ends. Start it again when the storage answers"
+            )
+
+    def require_held(self) -> None:
+        """Raise InUseError if another process has taken the lease, AwayError if that cannot be known in time.
+
+        The clock alone does not show that the whole machine was paused.
+        """
+        while True:
+            self.require_renewed()
+            try:
+                return self._require_mine(self._text())
+            except AwayError as error:
+                log.debug("%s: the lease could not be read: %s", self.key, error)
+                time.sleep(RETRY_S)
+
+    def release(self) -> None:
+        """Release the lease. If Java has ended already, the next process waits until the lease has expired."""
+        try:
+            self._release()
+        except Exception as error:
+            log.debug("%s: the lease stays behind: %s", self.key, error)
+
+    def _expires(self, found: str, stop: Event) -> bool:
+        """Wait until a lease that was found is released or expires; False if ``stop`` was set before."""
+        log.info("%s: %s held it; is that process still there? Known within %.0f s", self.key, who(found), EXPIRES_S)
+        began = time.monotonic()
+        while time.monotonic() < began + EXPIRES_S:
+            if stop.wait(1):
+                return False
+            now = self._text()
+            if now is None or _read(now).released:
+                break
+            if now != found:
+                raise in_use(self.key, self._uri, who(now))
+        return True
+
+    def _write(self, released: bool = False) -> None:
+        self._mine = msgspec.structs.replace(self._mine, beat=self._mine.beat + 1, released=released)
+        began = time.monotonic()
+        self._put(msgspec.json.encode(self._mine).decode())
+        self._until = began + HELD_S
+
+    def _require_mine(self, found: str | None) -> None:
+        lease = _read(found or "")
+        if (lease.id, lease.fence) != (self._mine.id, self._mine.fence):
+            raise in_use(self.key, self._uri, str(lease.holder))
+
+    @abstractmethod
+    def _text(self) -> str | None: ...
+
+    @abstractmethod
+    def _put(self, text: str) -> None: ...
+
+    @abstractmethod
+    def _release(self) -> None: ...
+
+
+class StoreLease(RemoteLease):
+    """A lease in an object store: each write has a condition."""
+
+    def __init__(self, key: str, uri: str) -> None:
+        super().__init__(key, uri)
+        self._file = ConditionalFile(uri, NAME)
+        self._version: Version | None = None  # what the next write replaces
+
+    def take(self, stop: Event) -> bool:
+        while not stop.is_set():
+            found = self._file.read()
+            text = "" if found is None else found.text
+            if found is None or _read(text).released or _read(text).id == self._mine.id or self._expires(text, stop):
+                require_conditions(self._uri)  # not before: a standby looks again and again
+                with suppress(Refused):  # another was faster, or the answer to our own write was lost: look again
+                    self._take_over(found)
+                    return True
+        return False
+
+    def renew(self) -> None:
+        try:
+            self._write()
+        except Refused:
+            found = self._file.read()
+            self._require_mine(found and found.text)
+            self._version = found and found.version  # of a write of ours whose answer was lost
+            self._write()
+
+    def _take_over(self, found: Content | None) -> None:
+        last = Lease("", 0, Holder()) if found is None else _read(found.text)
+        self._mine = msgspec.structs.replace(self._mine, fence=last.fence + 1)
+        self._version = None if found is None else found.version
+        self._write()
+
+    def _release(self) -> None:
+        """Keep the file: who takes the lease next counts on from its number."""
+        self._write(released=True)
+
+    def _text(self) -> str | None:
+        found = self._file.read()
+        return None if found is None else found.text
+
+    def _put(self, text: str) -> None:
+        self._version = self._file.write(text, self._version)
+
+
+class FolderLease(RemoteLease):
+    """A lease where no write can have a condition, such as in HDFS. Of two that take it at once, the later one goes
+    on.
+    """
+
+    def __init__(self, open_folder: OpenFolder, key: str, uri: str) -> None:
+        super().__init__(key, uri)
+        self._folder = open_folder(uri)
+
+    def take(self, stop: Event) -> bool:
+        found = self._text()
+        if found is not None and not self._expires(found, stop):
+            return False
+        self._write()
+        if not stop.wait(CHECK_AFTER_S):
+            self._require_mine(self._text())
+        return True
+
+    def renew(self) -> None:
+        self._require_mine(self._text())
+        self._write()
+
+    def _require_mine(self, found: str | None) -> None:
+        """A file that is missing is being replaced: only object stores do that in one step."""
+        if found is not None:
+            super()._require_mine(found)
+
+    def _release(self) -> None:
+        self._require_mine(self._text())
+        self._folder.delete(NAME)
+
+    def _text(self) -> str | None:
+        return self._folder.read(NAME)
+
+    def _put(self, text: str) -> None:
+        self._folder.write(NAME, text)
+
+
+def remote_lease(open_folder: OpenFolder, key: str, uri: str) -> RemoteLease:
+    """The lease of this folder, not yet taken. Raises AwayError or SetupError if its storage cannot be opened."""
+    return StoreLease(key, uri) if has_conditions(uri) else FolderLease(open_folder, key, uri)
+
+
+def who(text: str) -> str:
+    """The owner of the lease, as far as the file names it."""
+    return str(_read(text).holder)
+
+
+def _read(text: str) -> Lease:
+    try:
+        return msgspec.json.decode(text, type=Lease)
+    except msgspec.MsgspecError:
+        return Lease("", 0, Holder())
+
+
+def in_use(key: str, uri: str, other: str) -> InUseError:
+    return InUseError(
+        f"{key} = {without_userinfo(uri)} is in use by {other}. Two at once would end each other and write everything "
+        "twice: stop that one first, or name folders of its own for this one",
+        owner=other,
+    )

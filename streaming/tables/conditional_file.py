@@ -1,0 +1,162 @@
+"""A small file in an object store that is written under a condition: it is missing, or it has not changed since.
+
+The store itself compares: ``If-None-Match: *`` and ``If-Match`` on S3 and Azure, generations on GCS. So of several
+writers one wins, however late the request of another arrives. ``require_conditions`` tries that with the store at hand.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from threading import Barrier
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError, PreconditionError
+from obstore.store import from_url
+
+from streaming.config.config_errors import without_userinfo
+from streaming.errors import AwayError, SetupError
+from streaming.tables.storage import delta_uri
+
+CONDITIONAL = ("s3", "s3a", "gs", "abfs", "abfss")  # schemes; HDFS and others have no such condition
+# One request with its repetitions ends within 12 s, so that a lease can be renewed twice before it is over.
+REQUEST_S, CONNECT_S, REPETITIONS, REPEATED_FOR_S = 4, 2, 2, 8
+CONTENDERS = 16  # versitygw before its pull request 2288 let 2 to 32 of 32 writers win
+TRIAL_ROUNDS = 3  # the first one makes the file, the others replace it
+TRIALS = "_lease_trials"  # Hadoop takes a folder whose name begins so for no data
+UNSAFE = "AWS_S3_ALLOW_UNSAFE_RENAME"  # with it deltalake writes its commits without a condition
+
+Version = Mapping[str, str]
+
+
+class Refused(Exception):
+    """The condition is not met: another process has written the file."""
+
+
+class Content(NamedTuple):
+    text: str
+    version: Version
+
+
+def has_conditions(address: str) -> bool:
+    """Whether the folder is in an object store that knows conditional writes."""
+    return urlsplit(address).scheme in CONDITIONAL
+
+
+class ConditionalFile:
+    """One file of a folder in an object store. Raises AwayError while the store does not answer.
+
+    Credentials come from the environment, as for deltalake.
+    """
+
+    def __init__(self, folder: str, name: str) -> None:
+        self._uri, self._name = folder, name
+        with self._away_said():
+            self._store: Any = from_url(
+                delta_uri(folder),
+                client_options=_client_options(),
+                retry_config={"max_retries": REPETITIONS, "retry_timeout": timedelta(seconds=REPEATED_FOR_S)},
+            )
+
+    def read(self) -> Content | None:
+        """The file as it is now; None where there is none."""
+        with self._away_said():
+            try:
+                found = obstore.get(self._store, self._name)
+                return Content(bytes(found.bytes()).decode("utf-8", "replace"), _version(found.meta))
+            except FileNotFoundError:
+                return None
+
+    def write(self, text: str, replaces: Version | None) -> Version:
+        """Write the file if it still has the version ``replaces``, or with None if it is missing. Raises Refused.
+
+        The answer may be lost and the write repeated. So one that was refused may have been done all the same.
+        """
+        mode: Any = "create" if replaces is None else dict(replaces)
+        with self._away_said():
+            try:
+                return _version(obstore.put(self._store, self._name, text.encode(), mode=mode, use_multipart=False))
+            except (AlreadyExistsError, PreconditionError, FileNotFoundError):
+                raise Refused from None
+
+    def delete(self) -> None:
+        with self._away_said(), suppress(FileNotFoundError):
+            obstore.delete(self._store, self._name)
+
+    @contextmanager
+    def _away_said(self) -> Iterator[None]:
+        try:
+            yield
+        except (NotImplementedError, NotSupportedError) as error:
+            raise SetupError(f"{without_userinfo(self._uri)} has no conditional writes: {_in_short(error)}") from None
+        except (BaseError, OSError, ValueError) as error:
+            raise AwayError(f"{without_userinfo(self._uri)} cannot be used: {_in_short(error)}") from None
+
+
+def require_conditions(folder: str) -> None:
+    """Let several writers write one file of this folder at once. Raises SetupError if the store lets two of them win.
+
+    Neither leases nor the commits of deltalake are safe in such a store.
+    """
+    if _is_set(UNSAFE):
+        raise SetupError(
+            f"{UNSAFE} is set: with it deltalake writes its commits without a condition, and two writers lose each "
+            "other's rows. Remove it from the environment"
+        )
+    file = ConditionalFile(folder, f"{TRIALS}/{uuid4()}")
+    replaces: Version | None = None
+    try:
+        for _ in range(TRIAL_ROUNDS):
+            won = _contend(file, replaces)
+            if len(won) > 1:
+                condition = "If-None-Match: *" if replaces is None else "If-Match"
+                raise SetupError(
+                    f"{without_userinfo(folder)}: this object store let {len(won)} of {CONTENDERS} writers win that "
+                    f"wrote one file at once, each under the condition {condition}. So two jobs could have one lease, "
+                    "and lose each other's commits: use a store, or a version of it, that keeps conditional writes"
+                )
+            replaces = won[0] if won else replaces
+    finally:
+        with suppress(AwayError):
+            file.delete()
+
+
+def _contend(file: ConditionalFile, replaces: Version | None) -> list[Version]:
+    """The versions of those who won."""
+    together = Barrier(CONTENDERS)
+
+    def write(number: int) -> Version | None:
+        together.wait()
+        with suppress(Refused):
+            return file.write(f"{number} {uuid4()}", replaces)
+        return None
+
+    with ThreadPoolExecutor(CONTENDERS) as pool:
+        return [version for version in pool.map(write, range(CONTENDERS)) if version is not None]
+
+
+def _version(said: Mapping[str, Any]) -> Version:
+    """What a store says of a version: S3 an ETag, GCS a generation. obstore takes back only what is not None."""
+    return {name: said[name] for name in ("e_tag", "version") if said[name] is not None}
+
+
+def _client_options() -> Any:
+    """Time limits, and what the environment says: obstore reads it only where it is given no options at all."""
+    said = {
+        option: any(_is_set(f"{store}_{option.upper()}") for store in ("AWS", "AZURE", "GOOGLE"))
+        for option in ("allow_http", "allow_invalid_certificates")
+    }
+    return {"timeout": f"{REQUEST_S}s", "connect_timeout": f"{CONNECT_S}s", **said}
+
+
+def _is_set(variable: str) -> bool:
+    return os.environ.get(variable, "").lower() in ("1", "true", "on", "yes", "y")
+
+
+def _in_short(error: Exception) -> str:
+    """The first line: obstore appends all that it knows."""
+    return str(error).strip().split("\n", 1)[0] or type(error).__name__

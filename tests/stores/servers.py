@@ -1,0 +1,150 @@
+"""Real S3 servers on loopback: minio and versitygw, built once by the machine's own Go into the cache of downloads."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from pyarrow.fs import S3FileSystem
+
+from streaming.jvm.jars import cache_dir
+from streaming.loopback.kafka import free_port
+from tests.servers import Servers
+
+KEY, SECRET, REGION = "evenkeel", "evenkeel-secret", "us-east-1"
+BUCKET = "bucket"
+BUILT_WITHIN_S = 1500  # minio has over 1,000 packages
+READY_WITHIN_S = 60
+
+
+class Program(NamedTuple):
+    """A Go program. Its version is pinned, and Go compares its checksum with the public list."""
+
+    name: str
+    package: str
+    version: str
+
+
+MINIO = Program("minio", "github.com/minio/minio", "v0.0.0-20260212201848-7aac2a2c5b7c")
+VERSITYGW = Program("versitygw", "github.com/versity/versitygw/cmd/versitygw", "v1.8.0")
+PROGRAMS = (MINIO, VERSITYGW)
+
+
+def path_of(program: Program) -> Path:
+    return cache_dir() / "go" / f"{program.name}-{program.version}" / program.name
+
+
+def missing(program: Program) -> str:
+    """What to do where the program is not there; empty where it is. Tests do not build it: that takes minutes."""
+    if path_of(program).is_file():
+        return ""
+    if not shutil.which("go"):
+        return f"no {program.name}, and no `go` to build it: apt-get install golang-go, then make test-programs"
+    return f"no {program.name}: make test-programs builds it"
+
+
+def build(program: Program) -> None:
+    """Build it unless it is there."""
+    path = path_of(program)
+    if path.is_file():
+        return
+    path.parent.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent.parent) as scratch:
+        settings = {"GOBIN": scratch, "GOFLAGS": "-buildvcs=false", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
+        command = ["go", "install", f"{program.package}@{program.version}"]
+        subprocess.run(command, env={**os.environ, **settings}, check=True, timeout=BUILT_WITHIN_S)
+        path.parent.mkdir(exist_ok=True)
+        Path(scratch, program.name).replace(path)
+
+
+class LoopbackStore(Servers):
+    """One server with one bucket, which is deleted with it."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._home = Path(tempfile.mkdtemp(prefix=f"evenkeel-{program.name}-"))
+        self._port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables with which deltalake and obstore reach it."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_REGION": REGION, "AWS_ALLOW_HTTP": "true",
+        }  # fmt: skip
+
+    def pause(self) -> None:
+        """Let it answer nothing, with its connections open."""
+        self._signal("STOP")
+
+    def go_on(self) -> None:
+        self._signal("CONT")
+
+    def _signal(self, name: str) -> None:
+        assert self._process is not None
+        subprocess.run(["kill", f"-{name}", str(self._process.pid)], check=True)
+
+    def _open(self) -> None:
+        data = self._home / "data"
+        data.mkdir()
+        with (self._home / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [str(path_of(self.program)), *self._arguments(data)], cwd=self._home, stdout=log, stderr=log,
+                env={**os.environ, **self._variables()},
+            )  # fmt: skip
+        files = S3FileSystem(
+            access_key=KEY,
+            secret_key=SECRET,
+            region=REGION,
+            endpoint_override=self.endpoint,
+            allow_bucket_creation=True,
+        )
+        deadline = time.monotonic() + READY_WITHIN_S
+        while True:
+            try:
+                return files.create_dir(BUCKET)
+            except OSError as error:
+                said = (self._home / "log").read_text("utf-8", "replace")[-2000:]
+                assert self._process.poll() is None, f"{self.program.name} ended at once: {said}"
+                assert time.monotonic() < deadline, f"{self.program.name} is not ready: {error}; it said: {said}"
+                time.sleep(0.2)
+
+    def _close(self) -> None:
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            self._process.wait(10)
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def _arguments(self, data: Path) -> list[str]:
+        address = f"127.0.0.1:{self._port}"
+        if self.program is MINIO:
+            return [
+                "server",
+                str(data),
+                "--address",
+                address,
+                "--console-address",
+                f"127.0.0.1:{free_port()}",
+                "--quiet",
+            ]
+        return ["--port", address, "--quiet", "--keep-alive", "posix", str(data)]
+
+    def _variables(self) -> dict[str, str]:
+        if self.program is MINIO:
+            return {"MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET, "MINIO_BROWSER": "off"}
+        return {"ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}
+
+
+if __name__ == "__main__":  # scripts/install-test-programs
+    for one in PROGRAMS:
+        build(one)

@@ -1,0 +1,149 @@
+"""The lease in an object store: one process has it, knows in time when it is lost, and commits nothing afterwards."""
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import msgspec
+import pytest
+
+from streaming import lease, lease_file
+from streaming.errors import AwayError, InUseError
+from streaming.lease import remote_leases
+from streaming.lease_file import NAME, Lease, StoreLease, TextFolder
+from streaming.tables.conditional_file import ConditionalFile
+from tests.stores.servers import LoopbackStore
+
+pytestmark = pytest.mark.slow
+KEY = "tables.path"
+
+
+def no_folder(uri: str) -> TextFolder:
+    raise AssertionError("an object store needs no folder")
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name, seconds in (
+        (lease, "RENEW_EVERY_S", 0.5), (lease, "RETRY_S", 0.3), (lease_file, "RETRY_S", 0.3),
+        (lease_file, "HELD_S", 2), (lease_file, "EXPIRES_S", 4),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, seconds)
+
+
+def kept(folder: str) -> Lease:
+    found = ConditionalFile(folder, NAME).read()
+    assert found is not None
+    return msgspec.json.decode(found.text, type=Lease)
+
+
+def test_second_is_refused_and_the_owner_named(folder: str) -> None:
+    words = f"{KEY} = {folder} is in use by process {os.getpid()} on"
+    with remote_leases(no_folder, {KEY: folder}, Event()), pytest.raises(InUseError, match=words):
+        remote_leases(no_folder, {KEY: folder}, Event()).__enter__()
+
+
+def test_lease_that_was_released_is_taken_at_once_with_a_larger_number(folder: str) -> None:
+    numbers = []
+    for _ in range(3):
+        began = time.monotonic()
+        with remote_leases(no_folder, {KEY: folder}, Event()) as require_held:
+            require_held()
+            numbers.append(kept(folder).fence)
+        assert time.monotonic() - began < 4
+    assert numbers == [1, 2, 3]
+
+
+def test_lease_that_nobody_renews_expires(folder: str) -> None:
+    assert StoreLease(KEY, folder).take(Event())  # as kill -9 leaves it
+    began = time.monotonic()
+    with remote_leases(no_folder, {KEY: folder}, Event()):
+        assert 4 <= time.monotonic() - began < 12
+        assert kept(folder).fence == 2
+
+
+def test_of_many_that_begin_at_once_one_has_it(folder: str) -> None:
+    def take(number: int) -> bool:
+        one = StoreLease(KEY, folder)
+        try:
+            assert one.take(Event())
+        except InUseError:
+            return False
+        end = time.monotonic() + 6
+        while time.monotonic() < end:  # longer than the others watch
+            one.renew()
+            time.sleep(0.3)
+        return True
+
+    with ThreadPoolExecutor(12) as pool:
+        assert sum(pool.map(take, range(12))) == 1
+
+
+def taken_over(folder: str) -> None:
+    """By another process that has watched it for long enough."""
+    file = ConditionalFile(folder, NAME)
+    while True:
+        found = file.read()
+        assert found is not None
+        other = msgspec.structs.replace(msgspec.json.decode(found.text, type=Lease), id="other", fence=7)
+        try:
+            file.write(msgspec.json.encode(other).decode(), found.version)
+        except lease_file.Refused:  # it was renewed in between
+            continue
+        return
+
+
+@pytest.mark.parametrize("late", ["renewal", "commit"])
+def test_one_that_wakes_after_another_took_over_neither_renews_nor_commits(late: str, folder: str) -> None:
+    one = StoreLease(KEY, folder)
+    assert one.take(Event())
+    taken_over(folder)
+    act: Callable[[], None] = one.renew if late == "renewal" else one.require_held
+    with pytest.raises(InUseError, match=f"{KEY} = {folder} is in use by process"):
+        act()
+    one.release()
+    assert kept(folder).id == "other"
+
+
+def test_lease_that_is_lost_stops_the_job(folder: str) -> None:
+    stop = Event()
+
+    def work() -> None:
+        with remote_leases(no_folder, {KEY: folder}, stop):
+            taken_over(folder)
+            assert stop.wait(10), "it goes on beside the other"
+
+    with pytest.raises(InUseError):
+        work()
+
+
+def test_renewal_whose_answer_was_lost_does_not_lose_the_lease(folder: str) -> None:
+    one = StoreLease(KEY, folder)
+    assert one.take(Event())
+    before = one._version
+    one.renew()
+    one._version = before
+    one.renew()
+    one.require_held()
+
+
+def test_owner_that_cannot_renew_stops_by_its_own_clock(server: LoopbackStore, folder: str) -> None:
+    """Before another may take the lease, though its requests hang."""
+    stop = Event()
+
+    def work() -> None:
+        with remote_leases(no_folder, {KEY: folder}, stop) as require_held:
+            server.pause()
+            try:
+                began = time.monotonic()
+                assert stop.wait(10)
+                assert time.monotonic() - began < lease_file.EXPIRES_S
+                with pytest.raises(AwayError):
+                    require_held()
+            finally:
+                server.go_on()
+
+    with pytest.raises(AwayError, match="could not be renewed for 2 s"):
+        work()
