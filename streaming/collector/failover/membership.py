@@ -17,7 +17,7 @@ from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.errors import KafkaError, KafkaTimeoutError, TopicAlreadyExistsError
+from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, TopicAlreadyExistsError
 
 from streaming.collector.failover.term import Term
 from streaming.collector.output.kafka import check_reachable, opened
@@ -34,6 +34,7 @@ WRITE_WITHIN_S = 3
 SEGMENT_MS = 3_600_000  # Kafka compacts closed segments only
 CONNECT_WITHIN_S = 5
 RETRY_AFTER_S = 2
+KEEP_MEMBER_S = 60  # a Kafka that restarts knows its members from before; a new one waits for the old one's session
 log = logging.getLogger(__name__)
 
 
@@ -166,9 +167,7 @@ class Membership(ConsumerRebalanceListener):
                 consumer, self._producer = self._connect(self._assignor)
                 self._follow(consumer)
             except (KafkaError, OSError) as error:
-                if not self._is_away:
-                    log.warning("Kafka does not say which collector asks: %s", str(error) or type(error).__name__)
-                self._is_away = True
+                self._note_away(error)
             except Exception:  # of kafka-python's own: without this thread, nothing would be asked any more
                 log.exception("Kafka does not say which collector asks")
             self._over.wait(RETRY_AFTER_S)
@@ -176,12 +175,16 @@ class Membership(ConsumerRebalanceListener):
     def _follow(self, consumer: Any) -> None:
         try:
             consumer.subscribe([self._topic], listener=self)
+            connected_s = time.monotonic()
             while not self._over.is_set():
-                for records in consumer.poll(timeout_ms=POLL_MS).values():
-                    self._take(records)
-                self._note_heartbeat(consumer)
-                self._note_read(consumer)
-                self._write(self._owned)
+                try:
+                    self._turn(consumer)
+                    connected_s = time.monotonic()
+                except KafkaConnectionError as error:
+                    if time.monotonic() - connected_s > KEEP_MEMBER_S:
+                        raise
+                    self._note_away(error)
+                    self._over.wait(POLL_MS / 1000)
         finally:
             self._give_back(set(self._owned) | set(self._unread))
             self._term.end()
@@ -189,6 +192,18 @@ class Membership(ConsumerRebalanceListener):
                 consumer.close(autocommit=False, timeout_ms=WRITE_WITHIN_S * 1000)
             finally:
                 self._producer.close(timeout=WRITE_WITHIN_S)
+
+    def _turn(self, consumer: Any) -> None:
+        for records in consumer.poll(timeout_ms=POLL_MS).values():
+            self._take(records)
+        self._note_heartbeat(consumer)
+        self._note_read(consumer)
+        self._write(self._owned)
+
+    def _note_away(self, error: Exception) -> None:
+        if not self._is_away:
+            log.warning("Kafka does not say which collector asks: %s", str(error) or type(error).__name__)
+        self._is_away = True
 
     def _take(self, records: Iterable[Any]) -> None:
         self._records |= {record.key.decode("utf-8", "replace"): record.value for record in records if record.key}
