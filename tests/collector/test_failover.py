@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import math
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,11 +15,12 @@ from typing import cast
 
 import pytest
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.errors import KafkaError
+from kafka.errors import KafkaConnectionError, KafkaError
 
 from schemas.events import ConsumeProgress
 from streaming.collector.cluster_collector import ClusterCollector, Permission, Watched
 from streaming.collector.exposed import ClusterCounts
+from streaming.collector.failover import membership
 from streaming.collector.failover.leadership import Alone, Elected, Leadership
 from streaming.collector.failover.membership import (
     PARTITIONS,
@@ -204,6 +206,39 @@ def test_a_collector_that_is_alone_does_not_look_again_and_again_whether_it_may_
         assert alone.asked <= 6  # two for a round that lasts a second, and its pause
 
     play(scene, policy=SLOW)
+
+
+class LosesConnection:
+    """A consumer, and a producer, of a Kafka that closes every connection at once."""
+
+    def poll(self, timeout_ms: int) -> None:
+        raise KafkaConnectionError("socket disconnected")
+
+    def subscribe(self, topics: list[str], listener: object) -> None: ...
+
+    def flush(self, timeout: float) -> None: ...
+
+    def close(self, **_: object) -> None: ...
+
+
+@pytest.mark.parametrize(("keep_s", "made"), [(60, 1), (0, 2)])
+def test_a_lost_connection_costs_the_membership_only_after_long(
+    keep_s: float, made: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new member would wait for the session of the old one, which Kafka knows when it is back."""
+    monkeypatch.setattr(membership, "KEEP_MEMBER_S", keep_s)
+    monkeypatch.setattr(membership, "RETRY_AFTER_S", 0.1)
+    consumers: list[LosesConnection] = []
+
+    def connect_again(_: object) -> tuple[LosesConnection, LosesConnection]:
+        consumers.append(LosesConnection())
+        return consumers[-1], consumers[-1]
+
+    collectors = Membership(["prod"], connect_again, "collectors")
+    collectors.start()
+    time.sleep(1)
+    collectors.close()
+    assert min(len(consumers), 2) == made
 
 
 @pytest.mark.kafka
