@@ -109,7 +109,6 @@ def is_newer(fact: Fact, known: Fact | OpenAlert | KnownGroup | None) -> bool:
 
 
 def newest_facts(facts: Iterable[Fact]) -> list[Fact]:
-    """The newest fact about each subject."""
     newest: dict[Subject, Fact] = {}
     for fact in facts:
         for subject in _subjects_of(fact):
@@ -119,12 +118,10 @@ def newest_facts(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def open_alert(fact: Fact, alert: AlertFact) -> OpenAlert:
-    """The alert that the fact describes."""
     return OpenAlert(fact.cluster, fact.group, fact.topic or None, fact.ts, fact.seq, alert)
 
 
 def alert_after(known: OpenAlert | None, fact: Fact, alert: AlertFact) -> OpenAlert:
-    """The alert after this fact."""
     return open_alert(fact, alert) if known is None or is_newer(fact, known) else known
 
 
@@ -154,7 +151,6 @@ def newest_group(facts: Iterable[Fact]) -> KnownGroup | None:
 
 
 def group_after(known: KnownGroup | None, fact: Fact, status: GroupFact) -> KnownGroup:
-    """The group after this fact."""
     if known is None:
         return KnownGroup(fact.cluster, fact.group, fact.seq, fact.ts, fact.ts, True, status, fact.ts)
     if not is_newer(fact, known):

@@ -23,7 +23,6 @@ TERMINATED = 143  # as if by SIGTERM
 
 
 def status_of(error: MonitorError) -> int:
-    """The exit status of a command that ended with one of our errors."""
     if isinstance(error, InUseError):
         return IN_USE
     if isinstance(error, AwayError | PublishError):

@@ -86,7 +86,6 @@ def _print_words(outcome: Outcome, counts: Counts) -> None:
 
 
 def summary(outcome: Outcome, counts: Counts) -> str:
-    """A line with the counts of what was read and found."""
     last = {transition.alert.fingerprint: transition.alert.state for transition in outcome.transitions}
     fired = {t.alert.fingerprint for t in outcome.transitions if t.alert.state == "firing"}
     still = sum(last[fingerprint] == "firing" for fingerprint in fired)

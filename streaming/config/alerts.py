@@ -50,8 +50,6 @@ class SecretPlace(Section):
 
 
 class SinkSection(Section):
-    """One sink."""
-
     name: str = Field("", description=SINK_NAME)
     kind: SinkKind = "log"
     language: Literal["en", "zh"] = "en"

@@ -45,8 +45,6 @@ def read_environment(environ: Mapping[str, str]) -> Overrides:
 
 
 class _Settings(Config, BaseSettings):
-    """The configuration as pydantic-settings reads its fields."""
-
     model_config = SettingsConfigDict()
 
 

@@ -21,8 +21,6 @@ NAME_OF_PARAM = {"messageQueueList": _QUEUE_LIST} | {java: key for key, java in 
 
 
 class Source(values.Section):
-    """The source of events."""
-
     kind: Literal["kafka", "files"] = "kafka"
     topic: values.Topic = "evenkeel-events"
     bootstrap_servers: str = "localhost:9092"
@@ -212,7 +210,6 @@ class Web(values.Section):
     tls_key_file: Annotated[values.File, values.SecretKind.FILE] = ""
 
     def address(self) -> tuple[str, int]:
-        """Host and port of ``listen``."""
         return values.host_and_port(self.listen)
 
 
@@ -251,7 +248,6 @@ class Config(BaseModel):
     log: Log = Field(default_factory=Log)
 
     def settings(self) -> Settings:
-        """The settings for the core."""
         return Settings(
             timing=self.timing.timing(),
             groups=tuple(rule.rule() for rule in self.groups),

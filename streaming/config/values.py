@@ -153,7 +153,6 @@ def _listen_if_any(text: str) -> str:
 
 
 def host_and_port(listen: str) -> tuple[str, int]:
-    """The host and port of a valid ``host:port``."""
     host, _, port = listen.rpartition(":")
     return host.strip("[]"), int(port)
 

@@ -28,16 +28,9 @@ class Metric(NamedTuple):
 
     @property
     def type(self) -> Callable[..., Family]:
-        """The type, by the end of the name."""
         if self.name.endswith("_total"):
             return CounterMetricFamily
         return HistogramMetricFamily if self.buckets else GaugeMetricFamily
-
-    @property
-    def unit(self) -> str:
-        """The base unit in the name; empty for counts of things."""
-        last = self.name.removesuffix("_total").rpartition("_")[2]
-        return last if last in ("seconds", "bytes") else ""
 
 
 _METRICS: list[Metric] = []

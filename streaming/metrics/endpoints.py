@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from threading import Event, Thread
-from typing import NamedTuple
 
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as CONTENT_TYPE
 from starlette.datastructures import Headers
@@ -24,26 +23,21 @@ LONGEST_TROUBLE = 500
 MOST_CONNECTIONS = 50
 
 
-class Answer(NamedTuple):
-    status: int
-    body: bytes
-    content_type: str = "text/plain; charset=utf-8"
-
-
-def readyz(exposition: Exposition) -> Answer:
+def readyz(exposition: Exposition) -> Response:
     """The answer 200, or 503 with a line for each reason why the process does not work now."""
     troubles = exposition.troubles()
     if not troubles:
-        return Answer(200, b"ok\n")
+        return PlainTextResponse("ok\n", headers=HEADERS)
     lines = [" ".join(trouble.split())[:LONGEST_TROUBLE] for trouble in troubles[:MOST_TROUBLES]]
     if len(troubles) > MOST_TROUBLES:
         lines.append(f"and {len(troubles) - MOST_TROUBLES} more")
-    return Answer(503, "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
+    body = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
+    return PlainTextResponse(body, 503, HEADERS)
 
 
-ENDPOINTS: dict[str, Callable[[Exposition], Answer]] = {
-    "/metrics": lambda exposition: Answer(200, exposition.text(), CONTENT_TYPE),
-    "/healthz": lambda _: Answer(200, b"ok\n"),  # the process runs, also if it does not work
+ENDPOINTS: dict[str, Callable[[Exposition], Response]] = {
+    "/metrics": lambda exposition: Response(exposition.text(), headers={**HEADERS, "Content-Type": CONTENT_TYPE}),
+    "/healthz": lambda _: PlainTextResponse("ok\n", headers=HEADERS),  # the process runs, also if it does not work
     "/readyz": readyz,
 }
 
@@ -73,11 +67,10 @@ def _response(exposition: Exposition, host: str, scope: Scope) -> Response:
 def response(path: str, exposition: Exposition) -> Response:
     """The response of one of the three paths. An error of evenkeel is logged, and answered with 500."""
     try:
-        status, body, content_type = ENDPOINTS[path](exposition)
+        return ENDPOINTS[path](exposition)
     except Exception:
         log.exception("%s could not be made", path)
         return PlainTextResponse("evenkeel could not make this. Its log says why.\n", 500, HEADERS)
-    return Response(body, status, {**HEADERS, "Content-Type": content_type})
 
 
 def start_serving(address: tuple[str, int] | None, exposed: Exposed, stop: Event) -> None:

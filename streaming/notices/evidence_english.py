@@ -115,7 +115,6 @@ def english_evidence(alert: AlertFact, clock: Clock) -> str:
 
 
 def reason_in_english(kind: str, details: ReasonDetails | None, clock: Clock) -> str:
-    """The reason as a sentence."""
     return reason_said(kind, details, ENGLISH_EVIDENCE, clock)
 
 

@@ -74,7 +74,6 @@ class Language:
         return self.test if kind == "test" else self.troubles[kind]
 
     def reason(self, kind: str, details: ReasonDetails | None, clock: Clock) -> str:
-        """The reason why a queue or a group is not judged."""
         return reason_said(kind, details, self.evidence, clock)
 
     def advice(self, cause: str) -> Advice:

@@ -29,7 +29,6 @@ EVIDENCE: dict[str, tuple[str, ...]] = {
 
 
 def trouble_said(trouble: MonitorTrouble, language: str, now: int) -> str:
-    """The trouble in one line."""
     words = LANGUAGES[language]
     return words.semicolon.join(trouble_sentences(trouble, words, now))
 

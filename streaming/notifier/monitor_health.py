@@ -33,7 +33,6 @@ class MonitorLimits(NamedTuple):
 
 
 def monitor_limits(monitor: Monitor) -> MonitorLimits:
-    """The limits from the alert rules."""
     return MonitorLimits(round(monitor.blind_seconds * 1000), round(monitor.late_seconds * 1000))
 
 

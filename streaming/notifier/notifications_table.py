@@ -80,7 +80,6 @@ class NotificationsTable:
         return _Batch(self._folder / f"{uuid4().hex}.jsonl")
 
     def add(self, delivery: Delivery) -> None:
-        """Add a row. Returns at once."""
         with self._lock:
             self._batch.add(_row(delivery))
 

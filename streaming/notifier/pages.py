@@ -29,8 +29,6 @@ _RANK = {severity.value: rank for rank, severity in enumerate(Severity)}  # crit
 
 
 class SendReason(Word):
-    """The reason why a notice is sent now."""
-
     STARTED = "started"
     CHANGED = "changed"
     REPEATED = "repeated"
@@ -53,7 +51,6 @@ class PageSettings(NamedTuple):
 
 
 def page_settings(pages: Pages) -> PageSettings:
-    """The settings from the alert rules."""
     return PageSettings(
         wait_ms=round(pages.wait_seconds * 1000),
         storm_groups=pages.storm_groups,

@@ -71,7 +71,6 @@ class Health:
         self.add_loss(account.loss)
 
     def ended(self, took_ms: int, now_ms: int) -> None:
-        """A batch has ended."""
         with self._lock:
             self._batch_ms, self._batch_ended_ts = took_ms, now_ms
 

@@ -51,7 +51,6 @@ class Plan:
 
 
 def plan_of(config: Config) -> Plan:
-    """The plan that the configuration gives."""
     source = config.source
     return Plan(
         source=FileSource(source.folder)

@@ -35,7 +35,6 @@ class JobCounts:
         self._lock = Lock()
 
     def add(self, batch: BatchSummary, now_ms: int) -> None:
-        """Add what a batch has read."""
         with self._lock:
             self._lost += batch.loss.records
             self._facts += sum(report.facts for report in batch.reports)

@@ -19,7 +19,6 @@ _PLAIN = {
 
 
 def arrow_schema(table: Table) -> pa.Schema:
-    """The table's columns with their comments."""
     return pa.schema(
         [pa.field(one.name, arrow_type(one.type), metadata={"comment": one.comment}) for one in table.columns]
     )

@@ -37,7 +37,6 @@ _FACTS = _APPENDED | {"delta.dataSkippingStatsColumns": "seq,fact,cluster,`group
 
 
 def delta_properties(table: Table) -> dict[str, str]:
-    """What the table is created with."""
     if table is FACTS:
         return _FACTS
     return _MERGED if table in CURRENT else _APPENDED

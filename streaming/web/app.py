@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Container
 from functools import partial
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -24,7 +24,7 @@ from streaming.web.pages.group_page import GroupFacts, group_page
 from streaming.web.pages.health_page import health_page
 from streaming.web.pages.overview_page import overview_page
 from streaming.web.pages.plan_page import PlanPage
-from streaming.web.pages.silences import Silencing, silences_page
+from streaming.web.pages.silences import add_silence, end_silence, silences_page
 from streaming.web.rendering import address
 from streaming.web.request_values import Form, PostedForms, number, one_of, text
 from streaming.web.security.access import Access
@@ -50,9 +50,8 @@ def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None)
     )
     context = Context(settings, watch, PAGES)
     facts = GroupFacts(context)
-    posted = PostedForms(context)
-    silencing, pages = Silencing(context, posted), Pages(context)
-    plan = PlanPage(facts)
+    forms, plan = PostedForms(context), PlanPage(facts)
+    pages, silencing = Pages(context, forms, context.threads), Pages(context, forms, None, otherwise=400)
     return Starlette(
         routes=[
             Route("/", pages.page(partial(overview_page, context))),
@@ -61,10 +60,10 @@ def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None)
             Route("/silences", pages.page(partial(silences_page, context))),
             Route("/health", pages.page(partial(health_page, context))),
             Route("/plan", pages.page(plan.answer)),
-            Route("/plan", pages.posted(posted, plan.answer), methods=["POST"]),
+            Route("/plan", pages.posted(plan.answer), methods=["POST"]),
             Route("/open", open_link),
-            Route("/silence", silencing.add, methods=["POST"]),
-            Route("/silence/end", silencing.end, methods=["POST"]),
+            Route("/silence", silencing.posted(partial(add_silence, context)), methods=["POST"]),
+            Route("/silence/end", silencing.posted(partial(end_silence, context)), methods=["POST"]),
             Route("/changes", changes(context)),
             Route("/language", partial(choice, LANGUAGE_COOKIE, WORDS, "en")),
             Route("/zone", partial(choice, ZONE_COOKIE, ZONES, "local")),
@@ -78,10 +77,15 @@ def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None)
 
 
 class Pages:
-    """Makes pages in threads, since they may read tables. Their number is limited, so that some threads stay free."""
+    """Makes pages in threads, since they may read tables. ``limiter``: of threads, so that some stay free.
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    ``otherwise``: the status for errors that are not of the pages (``Context.refusal``).
+    """
+
+    def __init__(
+        self, context: Context, forms: PostedForms, limiter: CapacityLimiter | None, otherwise: int = 503
+    ) -> None:
+        self._context, self._forms, self._limiter, self._otherwise = context, forms, limiter, otherwise
 
     def page(self, answer: Callable[[Request], Answer | Response]) -> Handler:
         def made(request: Request) -> Response:
@@ -89,18 +93,18 @@ class Pages:
                 answered = answer(request)
                 return answered if isinstance(answered, Response) else self._context.html(request, answered)
             except MonitorError as error:
-                return self._context.refusal(request, error)
+                return self._context.refusal(request, error, self._otherwise)
 
         async def handle(request: Request) -> Response:
-            return await to_thread.run_sync(made, request, limiter=self._context.threads)
+            return await to_thread.run_sync(made, request, limiter=self._limiter)
 
         return handle
 
-    def posted(self, forms: PostedForms, answer: Callable[[Request, Form], Answer]) -> Handler:
+    def posted(self, answer: Callable[[Request, Form], Answer | Response]) -> Handler:
         async def handle(request: Request) -> Response:
             try:
-                form = await forms.read(request)
-                forms.require_ours(request, form)
+                form = await self._forms.read(request)
+                self._forms.require_ours(request, form)
             except MonitorError as error:
                 return self._context.refusal(request, error)
             return await self.page(lambda request: answer(request, form))(request)

@@ -59,7 +59,6 @@ def typed_time(ts: int, zone: tzinfo | None) -> str:
 
 
 def read_static() -> dict[str, StaticFile]:
-    """The style and the script, by name."""
     found = {}
     for file in (files("streaming.web") / "static").iterdir():
         ending = f".{file.name.rpartition('.')[2]}"

@@ -71,6 +71,12 @@ def scrape(address: str) -> Scrape:
     return Scrape(text)
 
 
+def unit_of(metric: Metric) -> str:
+    """The base unit in the name; empty for counts of things."""
+    last = metric.name.removesuffix("_total").rpartition("_")[2]
+    return last if last in ("seconds", "bytes") else ""
+
+
 def kind_of(metric: Metric) -> str:
     """Prometheus's word for it: counter, gauge or histogram."""
     return metric.type(metric.name, metric.help).type

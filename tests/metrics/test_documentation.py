@@ -10,7 +10,7 @@ from streaming.collector.wire.requests import Outcome
 from streaming.config.sections import Metrics
 from streaming.metrics.catalogue import METRICS, Metric
 from streaming.metrics.endpoints import ENDPOINTS
-from tests.metrics.scraping import kind_of
+from tests.metrics.scraping import kind_of, unit_of
 
 TEXT = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text("utf-8")
 ROWS = {row.split("`")[1]: row for row in re.findall(r"(?m)^\| `evenkeel_.*\|$", TEXT)}
@@ -20,7 +20,7 @@ ROWS = {row.split("`")[1]: row for row in re.findall(r"(?m)^\| `evenkeel_.*\|$",
 def test_a_metric_is_documented_as_it_is(metric: Metric) -> None:
     labels = ", ".join(f"`{label}`" for label in metric.labels) or "–"
     processes = ", ".join(metric.processes)
-    cells = (f"`{metric.name}`", kind_of(metric), labels, metric.unit or "–", processes, metric.help)
+    cells = (f"`{metric.name}`", kind_of(metric), labels, unit_of(metric) or "–", processes, metric.help)
     assert ROWS[metric.name] == f"| {' | '.join(cells)} |"
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from streaming.metrics.catalogue import GROUP_MEMBERS, METRICS, PROCESSES
 from streaming.metrics.series import LONGEST_LABEL, Series, label, within
-from tests.metrics.scraping import kind_of
+from tests.metrics.scraping import kind_of, unit_of
 
 
 def test_names_follow_the_conventions() -> None:
@@ -14,7 +14,7 @@ def test_names_follow_the_conventions() -> None:
         assert metric.name.startswith("evenkeel_")
         assert metric.name.endswith("_total") == (kind_of(metric) == "counter"), metric.name
         assert not metric.name.endswith(("_ms", "_millis", "_count", "_sum", "_bucket"))
-        assert metric.unit == "seconds" or kind_of(metric) != "histogram"
+        assert unit_of(metric) == "seconds" or kind_of(metric) != "histogram"
         assert metric.processes
         assert set(metric.processes) <= set(PROCESSES)
         assert len(set(metric.labels)) == len(metric.labels)

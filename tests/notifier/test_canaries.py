@@ -129,7 +129,7 @@ def test_secret_of_a_sink_leaves_nowhere(
             worker.send_due(_state())
             texts[f"{name}: status"] = str(worker.status())
             exposition = Exposition(Exposed("notify", [], lambda worker=worker: [str(worker.status().failing)]))
-            texts[f"{name}: readyz"] = readyz(exposition).body.decode()
+            texts[f"{name}: readyz"] = bytes(readyz(exposition).body).decode()
         assert echo.asked >= len(echo.ways), "each failure was tried"
     table.write()
     texts["the table"] = str(DeltaTable(tmp_path / "tables" / "notifications").to_pyarrow_table().to_pylist())

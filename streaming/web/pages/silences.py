@@ -1,20 +1,17 @@
 """The page of all silences, where each can be ended; silences an alert from its page, with a scope and a duration."""
 
 import logging
-from collections.abc import Callable
 from glob import escape
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from streaming.errors import MonitorError
 from streaming.notices.notice import OpenAlert
 from streaming.notifier.silence_files import new_id
 from streaming.notifier.silences import Silence
 from streaming.web.context import Answer, BadRequest, Context, Refused
 from streaming.web.rendering import address
-from streaming.web.request_values import Form, PostedForms
+from streaming.web.request_values import Form
 from streaming.web.views.alerts import silence_rows
 
 log = logging.getLogger(__name__)
@@ -41,54 +38,44 @@ def silences_page(context: Context, request: Request) -> Answer:
     return Answer("silences.html", values, "silences", ("/changes", watch.changes.number()))
 
 
-class Silencing:
-    """Writes silences to the notifier's files: the notifier reads them within a second."""
+def add_silence(context: Context, request: Request, form: Form) -> Response:
+    """Write a silence to the notifier's files: the notifier reads it within a second.
 
-    def __init__(self, context: Context, posted: PostedForms) -> None:
-        self._context = context
-        self._posted = posted
+    Raises Refused and BadRequest, and SetupError if it cannot be written.
+    """
+    by, words = _user_who_may(context, request), context.words(request)
+    alert = context.watch.known.alerts.get(form.get("id", ""))
+    if alert is None:
+        raise BadRequest(words("not_found_alert"))
+    minutes, why = form.get("minutes", ""), form.get("why", "").strip()[:LONGEST_WHY]
+    if minutes not in map(str, SILENCE_MINUTES) or not why:
+        raise BadRequest(words("silence_incomplete"))
+    scope = form.get("scope", "")
+    if scope not in SCOPES or (scope == "cause" and not alert.fact.cause):
+        raise BadRequest(words("silence_incomplete"))
+    context.silences.add(silence_of(alert, scope, int(minutes), by, why, context.silences_now_ms()))
+    log.info("%s silences %s/%s for %s minutes: %r", by, alert.cluster, alert.group, minutes, why)
+    return _back(form)
 
-    async def add(self, request: Request) -> Response:
-        return await self._done(request, self._add)
 
-    async def end(self, request: Request) -> Response:
-        return await self._done(request, self._end)
+def end_silence(context: Context, request: Request, form: Form) -> Response:
+    """End a silence. Raises Refused, and SetupError if it cannot be written."""
+    by, name = _user_who_may(context, request), form.get("silence", "")
+    log.info("%s ends the silence %r: %s", by, name, bool(context.silences.end(name, context.silences_now_ms())))
+    return _back(form)
 
-    async def _done(self, request: Request, act: Callable[[Request, Form], None]) -> Response:
-        try:
-            form = await self._posted.read(request)
-            await run_in_threadpool(self._check, request, form)
-            await run_in_threadpool(act, request, form)
-        except MonitorError as error:
-            return self._context.refusal(request, error, otherwise=400)
-        if form.get("back") == "silences":
-            return RedirectResponse("/silences", 303)
-        back = address("/alert", id=form["id"], cluster=form.get("cluster"), group=form.get("group"))
-        return RedirectResponse(back, 303)
 
-    def _check(self, request: Request, form: Form) -> None:
-        self._posted.require_ours(request, form)
-        if not self._context.user(request).may_silence:
-            raise Refused(self._context.words(request)("may_not_silence"))
+def _user_who_may(context: Context, request: Request) -> str:
+    user = context.user(request)
+    if not user.may_silence:
+        raise Refused(context.words(request)("may_not_silence"))
+    return user.name
 
-    def _add(self, request: Request, form: Form) -> None:
-        """Add a silence. Raises BadRequest, and SetupError if it cannot be written."""
-        alert, words = self._context.watch.known.alerts.get(form.get("id", "")), self._context.words(request)
-        if alert is None:
-            raise BadRequest(words("not_found_alert"))
-        minutes, why = form.get("minutes", ""), form.get("why", "").strip()[:LONGEST_WHY]
-        if minutes not in map(str, SILENCE_MINUTES) or not why:
-            raise BadRequest(words("silence_incomplete"))
-        by, scope = self._context.user(request).name, form.get("scope", "")
-        if scope not in SCOPES or (scope == "cause" and not alert.fact.cause):
-            raise BadRequest(words("silence_incomplete"))
-        silence = silence_of(alert, scope, int(minutes), by, why, self._context.silences_now_ms())
-        self._context.silences.add(silence)
-        log.info("%s silences %s/%s for %s minutes: %r", silence.by, alert.cluster, alert.group, minutes, why)
 
-    def _end(self, request: Request, form: Form) -> None:
-        ended = self._context.silences.end(form.get("silence", ""), self._context.silences_now_ms())
-        log.info("%s ends the silence %r: %s", self._context.user(request).name, form.get("silence", ""), bool(ended))
+def _back(form: Form) -> Response:
+    """Redirect to the page that has posted the form."""
+    alert = address("/alert", id=form["id"], cluster=form.get("cluster"), group=form.get("group"))
+    return RedirectResponse("/silences" if form.get("back") == "silences" else alert, 303)
 
 
 def silence_of(alert: OpenAlert, scope: str, minutes: int, by: str, why: str, now: int) -> Silence:
