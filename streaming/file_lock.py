@@ -45,11 +45,7 @@ class Holder(Struct, frozen=True):
 
 
 class HeldElsewhere(Exception):
-    """Another process has locked the file."""
-
-    def __init__(self, holder: Holder) -> None:
-        super().__init__(str(holder))
-        self.holder = holder
+    """Another process, which is the argument, has locked the file."""
 
 
 class CannotLock(Exception):

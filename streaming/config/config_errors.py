@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from pydantic import SecretStr
 
@@ -24,13 +23,7 @@ _OPEN_KAFKA_OPTION = re.compile(
 _USERINFO = re.compile(r"://[^/@\s\"]+@")
 
 
-class NoValue(Enum):
-    """The marker for a fault without a value to show."""
-
-    NO_VALUE = 0
-
-
-NO_VALUE = NoValue.NO_VALUE
+NO_VALUE = object()  # of a fault without a value to show
 
 
 @dataclass(frozen=True, slots=True)

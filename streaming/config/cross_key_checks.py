@@ -16,7 +16,7 @@ from streaming.config.options import producer_arguments
 from streaming.config.secrets import text_file_fault
 from streaming.config.sections import NAME_OF_PARAM, PARAM_KEYS, Collector, Config, Rule, Source, Web
 from streaming.config.storages import storage_fault
-from streaming.config.values import is_address, is_loopback, server_list
+from streaming.config.values import Section, is_address, is_loopback, server_list
 from streaming.core.allocation.strategies import strategy_named
 from streaming.core.allocation.strategy import AllocationError
 from streaming.networks import is_in, networks, parsed
@@ -28,6 +28,11 @@ class Broken(NamedTuple):
     keys: tuple[KeyPath, ...]
     value: object
     allowed: str
+
+
+def _keys(*names: str) -> tuple[KeyPath, ...]:
+    """The keys of these names, such as ``job.checkpoint``."""
+    return tuple(tuple(name.split(".")) for name in names)
 
 
 FAILOVER_TIMEOUT_S = 3  # a request is over by then; collector/failover/membership counts on it
@@ -56,15 +61,15 @@ def _source(source: Source) -> Iterator[Broken]:
     if source.kind == "files":
         readable = Path(source.folder).is_dir() and os.access(source.folder, os.R_OK | os.X_OK)
         if not readable and not is_address(source.folder):
-            keys: tuple[KeyPath, ...] = (("source", "folder"), ("source", "kind"))
-            yield Broken(keys, source.folder, "a folder that exists and can be read, since source.kind is files")
+            allowed = "a folder that exists and can be read, since source.kind is files"
+            yield Broken(_keys("source.folder", "source.kind"), source.folder, allowed)
         return
     if ";" in source.bootstrap_servers or not server_list(source.bootstrap_servers):
         allowed = "host:port of one or more Kafka brokers, separated by commas, since source.kind is kafka"
-        yield Broken((("source", "bootstrap_servers"), ("source", "kind")), source.bootstrap_servers, allowed)
+        yield Broken(_keys("source.bootstrap_servers", "source.kind"), source.bootstrap_servers, allowed)
     if source.starting_offsets.startswith("{") and set(json.loads(source.starting_offsets)) != {source.topic}:
-        keys = (("source", "starting_offsets"), ("source", "topic"))
-        yield Broken(keys, source.starting_offsets, f"offsets of source.topic alone, which is {source.topic}")
+        allowed = f"offsets of source.topic alone, which is {source.topic}"
+        yield Broken(_keys("source.starting_offsets", "source.topic"), source.starting_offsets, allowed)
 
 
 def _folders(config: Config, writes: Container[KeyPath]) -> Iterator[Broken]:
@@ -125,28 +130,27 @@ def _timing(config: Config) -> Iterator[Broken]:
     graces = ("grace_membership_seconds", "grace_route_seconds", "grace_broker_seconds")
     longest = max(getattr(timing, grace) for grace in graces) + timing.grace_orderly_extra_seconds
     if timing.settle_limit * longest > timing.gone_after_seconds:
-        others = (*graces, "grace_orderly_extra_seconds", "gone_after_seconds")
+        names = ("settle_limit", *graces, "grace_orderly_extra_seconds", "gone_after_seconds")
         allowed = (
             f"times the longest grace of an orderly group, {longest:g} s, at most "
             f"timing.gone_after_seconds, {timing.gone_after_seconds:g} s"
         )
-        keys: tuple[KeyPath, ...] = (("timing", "settle_limit"), *(("timing", other) for other in others))
-        yield Broken(keys, timing.settle_limit, allowed)
+        yield Broken(_keys(*(f"timing.{name}" for name in names)), timing.settle_limit, allowed)
     if timing.forget_after_seconds < timing.gone_after_seconds:
-        keys = (("timing", "forget_after_seconds"), ("timing", "gone_after_seconds"))
+        keys = _keys("timing.forget_after_seconds", "timing.gone_after_seconds")
         allowed = f"at least timing.gone_after_seconds, {timing.gone_after_seconds:g}: open alerts are resolved first"
         yield Broken(keys, timing.forget_after_seconds, allowed)
 
 
 def _collector(collector: Collector, topic: str) -> Iterator[Broken]:
     if collector.timeout_seconds > collector.interval_seconds:
-        keys: tuple[KeyPath, ...] = (("collector", "timeout_seconds"), ("collector", "interval_seconds"))
+        keys = _keys("collector.timeout_seconds", "collector.interval_seconds")
         allowed = f"at most collector.interval_seconds, {collector.interval_seconds:g}: a round waits for it"
         yield Broken(keys, collector.timeout_seconds, allowed)
     if collector.failover_topic:
         yield from _failover(collector, topic)
     if collector.idle_offsets_seconds < collector.offsets_seconds:
-        keys = (("collector", "idle_offsets_seconds"), ("collector", "offsets_seconds"))
+        keys = _keys("collector.idle_offsets_seconds", "collector.offsets_seconds")
         allowed = f"at least collector.offsets_seconds, {collector.offsets_seconds:g}"
         yield Broken(keys, collector.idle_offsets_seconds, allowed)
     try:
@@ -155,24 +159,21 @@ def _collector(collector: Collector, topic: str) -> Iterator[Broken]:
         yield Broken((("collector", "kafka"),), collector.kafka, str(error))
     yield from _keys_of_access(collector)
     yield from _name_servers_outside(collector)
-    for name in ("secret_key_file", "tls_ca_file", "tls_cert_file", "tls_key_file"):
-        path = getattr(collector, name)
-        if path and (fault := text_file_fault(path)) is not None:
-            yield Broken((("collector", name),), path, fault)
+    yield from _text_files("collector", collector, "secret_key_file", "tls_ca_file", "tls_cert_file", "tls_key_file")
     if collector.output == "file" and (not collector.file or is_address(collector.file)):
-        keys = (("collector", "file"), ("collector", "output"))
-        yield Broken(keys, collector.file, "a file of this machine, since collector.output is file")
+        allowed = "a file of this machine, since collector.output is file"
+        yield Broken(_keys("collector.file", "collector.output"), collector.file, allowed)
 
 
 def _failover(collector: Collector, topic: str) -> Iterator[Broken]:
     if collector.failover_topic == topic:
-        keys: tuple[KeyPath, ...] = (("collector", "failover_topic"), ("source", "topic"))
-        yield Broken(keys, topic, "another topic than source.topic: it is compacted, so events would be lost")
+        allowed = "another topic than source.topic: it is compacted, so events would be lost"
+        yield Broken(_keys("collector.failover_topic", "source.topic"), topic, allowed)
     if collector.output == "file":
-        keys = (("collector", "output"), ("collector", "failover_topic"))
-        yield Broken(keys, "file", "kafka, since collector.failover_topic is a topic of Kafka")
+        allowed = "kafka, since collector.failover_topic is a topic of Kafka"
+        yield Broken(_keys("collector.output", "collector.failover_topic"), "file", allowed)
     if collector.timeout_seconds > FAILOVER_TIMEOUT_S:
-        keys = (("collector", "timeout_seconds"), ("collector", "failover_topic"))
+        keys = _keys("collector.timeout_seconds", "collector.failover_topic")
         allowed = (
             f"at most {FAILOVER_TIMEOUT_S} with collector.failover_topic: it is over when another collector begins"
         )
@@ -186,7 +187,7 @@ def _name_servers_outside(collector: Collector) -> Iterator[Broken]:
         for server in server_list(servers):
             host = server.rpartition(":")[0].strip("[]")
             if parsed(host) is not None and not is_in(host, allowed):
-                keys = (("collector", "networks"), ("collector", "clusters"))
+                keys = _keys("collector.networks", "collector.clusters")
                 yield Broken(keys, collector.networks, f"networks that have every name server too: {host} is in none")
 
 
@@ -209,10 +210,7 @@ def _web(web: Web) -> Iterator[Broken]:
     if not is_loopback(web.address()[0]) and not (web.users or web.proxies):
         allowed = "an address that only this machine reaches, as in 127.0.0.1:8400, where neither web.users nor "
         yield Broken((listen, users, proxies), web.listen, f"{allowed}web.proxies says who may read")
-    for name in ("users", "tls_cert_file", "tls_key_file"):
-        path = getattr(web, name)
-        if path and (fault := text_file_fault(path)) is not None:
-            yield Broken((("web", name),), path, fault)
+    yield from _text_files("web", web, "users", "tls_cert_file", "tls_key_file")
     if bool(web.tls_cert_file) != bool(web.tls_key_file):
         given, other = ("tls_cert_file", "tls_key_file")[:: 1 if web.tls_cert_file else -1]
         yield Broken((("web", other), ("web", given)), "", f"a file, since web.{given} is given")
@@ -222,8 +220,15 @@ def _metrics(config: Config) -> Iterator[Broken]:
     """Check ports: two servers of one machine cannot listen on one port, also in different processes."""
     address, pages = config.metrics.address(), config.web.address()
     if address is not None and address[1] and address[1] == pages[1]:
-        keys: tuple[KeyPath, ...] = (("metrics", "listen"), ("web", "listen"))
-        yield Broken(keys, config.metrics.listen, f"another port than that of web.listen, {pages[1]}")
+        allowed = f"another port than that of web.listen, {pages[1]}"
+        yield Broken(_keys("metrics.listen", "web.listen"), config.metrics.listen, allowed)
+
+
+def _text_files(name: str, section: Section, *files: str) -> Iterator[Broken]:
+    for file in files:
+        path = getattr(section, file)
+        if path and (fault := text_file_fault(path)) is not None:
+            yield Broken(((name, file),), path, fault)
 
 
 def _group_rule(number: int, rule: Rule) -> Iterator[Broken]:

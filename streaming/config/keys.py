@@ -27,9 +27,14 @@ def field_at(key: KeyPath, root: type[BaseModel] = Config) -> FieldInfo | None:
     return field
 
 
-def all_keys(root: type[BaseModel] = Config) -> Iterator[KeyPath]:
-    """Every key outside arrays of tables, without the sections themselves."""
-    yield from _keys((), root)
+def all_keys(root: type[BaseModel] = Config, prefix: KeyPath = ()) -> Iterator[KeyPath]:
+    """Every key outside arrays of tables, without the sections themselves, each behind ``prefix``."""
+    for name, field in root.model_fields.items():
+        inner = _inner(field.annotation)
+        if get_origin(field.annotation) in (list, tuple) or not _is_model(inner):
+            yield (*prefix, name)
+        else:
+            yield from all_keys(inner, (*prefix, name))
 
 
 def suggestion(key: KeyPath, root: type[BaseModel] = Config) -> str:
@@ -54,15 +59,6 @@ def _names_in(table: KeyPath, root: type[BaseModel]) -> list[str]:
     field = field_at(table, root)
     model = _inner(field.annotation) if field else root
     return list(model.model_fields)
-
-
-def _keys(prefix: KeyPath, model: type[BaseModel]) -> Iterator[KeyPath]:
-    for name, field in model.model_fields.items():
-        inner = _inner(field.annotation)
-        if get_origin(field.annotation) in (list, tuple) or not _is_model(inner):
-            yield (*prefix, name)
-        else:
-            yield from _keys((*prefix, name), inner)
 
 
 def _inner(annotation: Any) -> Any:

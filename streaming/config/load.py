@@ -27,19 +27,6 @@ class Loaded(NamedTuple):
     overrides: Overrides
 
 
-class _Given(NamedTuple):
-    """The given values, and their places."""
-
-    place: str
-    values: dict[str, Any]
-    overrides: Overrides
-    lines: dict[KeyPath, int]
-
-    def where(self, key: KeyPath) -> str:
-        """The variable that gave the key or a table around it, else the file with the line."""
-        return self.overrides.name_of(key) or in_line(self.place, self.lines, key)
-
-
 def load_config(
     path: Path | None, environ: Mapping[str, str] | None = None, writes: Container[KeyPath] = EVERY_FOLDER
 ) -> Config:
@@ -62,24 +49,28 @@ def read_config(
     hide(secrets_in_environment(environ))
     overrides = read_environment(environ)
     faults = list(overrides.faults)
+    place = str(path or DEFAULTS)
     file_values: dict[str, Any] = {}
     lines: dict[KeyPath, int] = {}
+
+    def where(key: KeyPath) -> str:
+        """The variable that gave the key or a table around it, else the file with the line."""
+        return overrides.name_of(key) or in_line(place, lines, key)
+
     if path is not None:
         try:
             file_values, lines = parse(path)
         except ConfigFaults as unreadable:
             # The values of the file are not known: only those of the environment can be checked.
-            given = _Given(str(path), overrides.values, overrides, {})
-            others = [fault for fault in field_faults(Config, given.values, given.where) if fault.where != given.place]
+            others = [fault for fault in field_faults(Config, overrides.values, where) if fault.where != place]
             raise ConfigFaults([*unreadable.faults, *faults, *others]) from unreadable
-    given = _Given(str(path or DEFAULTS), _merged(file_values, overrides.values), overrides, lines)
-    refused = field_faults(Config, given.values, given.where)
-    values = given.values
+    values = _merged(file_values, overrides.values)
+    refused = field_faults(Config, values, where)
     for fault in refused:
         values = without(values, fault.key)
     config = Config(**values)
     hide(secrets_of(config, environ))
-    faults += [*refused, *rule_faults(broken_rules(config, writes), refused, given.where)]
+    faults += [*refused, *rule_faults(broken_rules(config, writes), refused, where)]
     if faults:
         raise ConfigFaults(faults, config)
     return Loaded(config, overrides)

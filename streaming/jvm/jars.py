@@ -157,39 +157,32 @@ def _clear(scratch: Path, expected: Mapping[str, str]) -> None:
 
 
 def _run(command: Sequence[str], coordinates: Sequence[str], scratch: Path) -> None:
-    """Run Ivy, with its output in ``scratch``, and print the jars as they come."""
+    """Run Ivy, with its output in ``scratch``, and print the jars as they come: it first writes into a file .part."""
     said, deadline = scratch / "said", time.monotonic() + TIME_LIMIT_S
-    arrived = _Arrivals(scratch / "cache")
+    told: set[Path] = set()
+
+    def tell_new() -> None:
+        for jar in sorted(set((scratch / "cache").rglob("*.jar")) - told):
+            told.add(jar)
+            print(f"evenkeel:   {jar.name}, {jar.stat().st_size:,} bytes", file=sys.stderr, flush=True)
+
     with said.open("wb") as words, subprocess.Popen(command, stdout=words, stderr=subprocess.STDOUT) as process:
         try:
             while process.poll() is None:
                 if time.monotonic() > deadline:
                     raise AwayError(f"Fetching {', '.join(coordinates)} took over {TIME_LIMIT_S} s: is the network up?")
-                arrived.tell()
+                tell_new()
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(LOOK_EVERY_S)
         finally:
             process.kill()
-    arrived.tell()
+    tell_new()
     if process.returncode:
         last_words = "\n".join([line for line in said.read_text("utf-8", "replace").splitlines() if line.strip()][-10:])
         raise AwayError(
             f"Ivy could not fetch {', '.join(coordinates)}. Check the network, or name a mirror in an Ivy settings "
             f"file with EVENKEEL_IVY_SETTINGS. It said:\n{last_words}"
         )
-
-
-class _Arrivals:
-    """The jars in Ivy's cache, each printed once, with its bytes. Ivy first writes into a file named .part."""
-
-    def __init__(self, cache: Path) -> None:
-        self._cache = cache
-        self._told: set[Path] = set()
-
-    def tell(self) -> None:
-        for jar in sorted(set(self._cache.rglob("*.jar")) - self._told):
-            self._told.add(jar)
-            print(f"evenkeel:   {jar.name}, {jar.stat().st_size:,} bytes", file=sys.stderr, flush=True)
 
 
 def _ivy_module(coordinates: Sequence[str], exclude: Sequence[str]) -> str:

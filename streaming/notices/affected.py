@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from schemas.facts import Kind, Severity
 from streaming.notices.notice import OpenAlert
+from streaming.wording.lists import grouped
 
 WORST_FIRST = [severity.value for severity in Severity]
 _KINDS = [kind.value for kind in Kind]  # in the order in which findings are decided
@@ -58,9 +59,7 @@ def queues_by_kind(alerts: Sequence[OpenAlert]) -> dict[str, int]:
 
 def waiting_in(alerts: Iterable[OpenAlert]) -> Waiting | None:
     """The messages in all queues of the alerts, each queue once; None if they are not known of any queue."""
-    by_group: dict[tuple[str, str], list[OpenAlert]] = {}
-    for alert in alerts:
-        by_group.setdefault((alert.cluster, alert.group), []).append(alert)
+    by_group = grouped(alerts, lambda alert: (alert.cluster, alert.group))
     known = [found for those in by_group.values() if (found := _waiting_of_group(those)) is not None]
     if not known:
         return None

@@ -86,13 +86,11 @@ def sink_of(section: SinkSection, environ: Mapping[str, str] | None = None) -> S
     """The sink that a section describes, with its secret, which is never shown."""
     secret = secret_at(section.secret, environ)
     secrets = {secret, *every_part(section.url), *every_part(secret, names_host=False)}
-    return MaskedSink(_open_sink(section, secret), secrets)
-
-
-def _open_sink(section: SinkSection, secret: str) -> Sink:
     if section.kind in _BY_HTTP:
-        return _BY_HTTP[section.kind](section.name, section.url, secret, section.timeout_seconds)
-    return LogSink(section.name) if section.kind == "log" else ChatSink(section.name, section.kind, secret)
+        sink = _BY_HTTP[section.kind](section.name, section.url, secret, section.timeout_seconds)
+    else:
+        sink = LogSink(section.name) if section.kind == "log" else ChatSink(section.name, section.kind, secret)
+    return MaskedSink(sink, secrets)
 
 
 def link_template(template: str) -> Callable[[Notice], str | None]:

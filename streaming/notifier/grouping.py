@@ -3,7 +3,6 @@
 The number of groups that make a storm stands in the table ``[pages]`` of ``config/alerts``.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
@@ -20,6 +19,7 @@ from streaming.notifier.pages import (
     subject_name,
     subjects,
 )
+from streaming.wording.lists import grouped
 
 
 def update_pages(pages: Iterable[Page], view: SinkView, now: int, settings: PageSettings) -> list[Page]:
@@ -100,9 +100,7 @@ def _new_pages(
         key = _key("storm", cluster, *min(map(_fired, storm)))
         yield Page(key=key, cluster=cluster, alerts=tuple(storm), opened_ts=now, joined_ts=now)
         return
-    by_cause: dict[tuple[str, str | None], list[OpenAlert]] = defaultdict(list)
-    for alert in unassigned:
-        by_cause[alert.group, alert.fact.cause].append(alert)
+    by_cause = grouped(unassigned, lambda alert: (alert.group, alert.fact.cause))
     for (group, cause), alerts in sorted(by_cause.items(), key=str):
         first = min(map(_fired, alerts))
         if now - first[0] >= settings.wait_ms or first[0] > now:  # a clock that is ahead may stay ahead

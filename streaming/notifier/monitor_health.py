@@ -20,7 +20,6 @@ CONTRADICTED_MS = (
 )
 KAFKA_ASKED_MS = 20_000  # the job asks Kafka every 5 s, and waits 10 s for the answer
 LONG_BATCH_MS = 10_000  # batches take a second or two if the job keeps up
-STARTING_MS = 90_000  # the time for Spark's start and first batch, in which no trouble is reported
 
 _OF_THE_JOB = ("batch_ms", "batch_ended_ts", "working_ms", "kafka_ts", "kafka_error", "unread", "quiet_since_ts")
 

@@ -13,6 +13,7 @@ from streaming.notifier.open_alerts import OpenAlerts
 from streaming.notifier.pages import SinkView, subject_name
 from streaming.notifier.silences import Silence, is_silenced
 
+STARTING_MS = 90_000  # the time for Spark's start and first batch, in which no trouble is reported
 PAGED = frozenset({Severity.CRITICAL.value, Severity.WARNING.value})  # info sends no page
 
 
@@ -60,7 +61,7 @@ def current_state(
     troubles = []
     for trouble in found:
         earlier = before.get((trouble.cluster, trouble.group))
-        has_started = now - started_ts >= monitor_health.STARTING_MS
+        has_started = now - started_ts >= STARTING_MS
         is_reported = has_started or trouble.kind != "monitor_blind"
         if earlier is None:
             troubles += [trouble] if is_reported else []

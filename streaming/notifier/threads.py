@@ -15,12 +15,12 @@ from streaming.notices.trouble_text import trouble_said
 from streaming.notifier.exposed import NotifierCounts, NotifierStatus
 from streaming.notifier.facts_follower import FactsFollower
 from streaming.notifier.heartbeat import Heartbeat
-from streaming.notifier.monitor_health import STARTING_MS, FactsRead, MonitorLimits
+from streaming.notifier.monitor_health import FactsRead, MonitorLimits
 from streaming.notifier.notifications_table import Delivery, NotificationsTable
 from streaming.notifier.pages import PageSettings
 from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.silence_files import SilenceFiles
-from streaming.notifier.sink_view import CurrentState, Route, current_state
+from streaming.notifier.sink_view import STARTING_MS, CurrentState, Route, current_state
 from streaming.notifier.sink_worker import SinkWorker, WorkerSettings
 from streaming.notifier.state_files import POSITION, FolderLock, Position, StateInUse, load, locked_folder, save
 from streaming.sinks.sink import Sink

@@ -71,13 +71,6 @@ def _named(verb: str, arguments: tuple[Any, ...]) -> dict[str, Any]:
     return dict(zip(names, arguments, strict=False))
 
 
-class _Mail(ModuleType):
-    """``smtplib`` with bounded connections."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(smtplib, name)
-
-
 class _SMTP(smtplib.SMTP):
     """Connections that read no more of an answer than by HTTP, and end in time."""
 
@@ -111,9 +104,8 @@ class _SMTPS(_SMTP, smtplib.SMTP_SSL):
 _HTTP = _Requests("requests")
 for _name in _VERBS:
     setattr(_HTTP, _name, _verb(_name))
-_MAIL = _Mail("smtplib")
-_MAIL.SMTP = _SMTP  # type: ignore[attr-defined]
-_MAIL.SMTP_SSL = _SMTPS  # type: ignore[attr-defined]
+_MAIL = ModuleType("smtplib")
+vars(_MAIL).update(vars(smtplib) | {"SMTP": _SMTP, "SMTP_SSL": _SMTPS})
 
 
 def _replace(module: ModuleType) -> None:

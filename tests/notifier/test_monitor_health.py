@@ -9,10 +9,10 @@ from schemas.facts import Contradiction, Fact, GroupFact
 from streaming.newest_facts import ClusterHealth
 from streaming.notices.languages import LANGUAGES
 from streaming.notices.trouble_text import EVIDENCE, trouble_said
-from streaming.notifier.monitor_health import STARTING_MS, FactsRead, cluster_trouble
+from streaming.notifier.monitor_health import FactsRead, cluster_trouble
 from streaming.notifier.open_alerts import OpenAlerts
 from streaming.notifier.silences import Silence
-from streaming.notifier.sink_view import Route
+from streaming.notifier.sink_view import STARTING_MS, Route
 from tests.notifier.facts import NOW, S, alert, health
 from tests.notifier.receiver import AT_ONCE, LIMITS, Receiver
 

@@ -16,11 +16,10 @@ from streaming.loopback.kafka import free_port
 from streaming.notifier import notifications_table
 from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.heartbeat import Heartbeat
-from streaming.notifier.monitor_health import STARTING_MS
 from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.silence_files import SilenceFiles, new_id
 from streaming.notifier.silences import Silence
-from streaming.notifier.sink_view import Route
+from streaming.notifier.sink_view import STARTING_MS, Route
 from streaming.notifier.state_files import StateInUse, locked_folder
 from streaming.notifier.threads import Destination, NotifierSettings, deliver, keep_delivering
 from streaming.sinks.pagerduty import PagerDutySink

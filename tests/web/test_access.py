@@ -8,7 +8,7 @@ import pytest
 
 from streaming.errors import SetupError
 from streaming.networks import networks
-from streaming.web.security.access import Access, AccessRules, Request, TooMany
+from streaming.web.security.access import Access, AccessRules, TooMany
 from streaming.web.security.forms import FormTokens, comes_from_here
 from streaming.web.security.users import User, Users, new_token, password_line, read_users
 
@@ -35,7 +35,7 @@ def users(tmp_path_factory: pytest.TempPathFactory, token: tuple[str, str]) -> U
 
 
 def asked(users: Users, authorization: str, **more: str) -> User | None:
-    return Access(AccessRules(users, needs_user=True)).user(Request("10.0.0.9", HERE, authorization, **more))
+    return Access(AccessRules(users, needs_user=True)).user("10.0.0.9", authorization, **more)
 
 
 def test_a_password_and_a_token_say_who_asks(users: Users, token: tuple[str, str]) -> None:
@@ -59,29 +59,29 @@ def test_nothing_else_gets_in(users: Users, authorization: str) -> None:
 
 def test_a_right_password_is_hashed_once(users: Users) -> None:
     access = Access(AccessRules(users, needs_user=True))
-    request = Request("10.0.0.9", HERE, basic("ada", "correct horse"))
-    assert access.user(request) == User("ada", True)
+    given = ("10.0.0.9", basic("ada", "correct horse"))
+    assert access.user(*given) == User("ada", True)
     access._hashing.acquire()
     access._hashing.acquire()  # as while others are being checked
-    assert access.user(request) == User("ada", True)
+    assert access.user(*given) == User("ada", True)
     with pytest.raises(TooMany):
-        access.user(Request("10.0.0.9", HERE, basic("ada", "another")))
+        access.user("10.0.0.9", basic("ada", "another"))
 
 
 def test_a_header_counts_only_from_a_proxy() -> None:
     rules = AccessRules(NOBODY, True, networks(["10.0.0.0/24", "::1"]), may_silence=frozenset({"ada"}))
     access = Access(rules)
-    assert access.user(Request("10.0.0.7", HERE, proxy_user="ada")) == User("ada", True)
-    assert access.user(Request("::ffff:10.0.0.7", HERE, proxy_user="bob")) == User("bob", False)
-    assert access.user(Request("10.0.1.7", HERE, proxy_user="ada")) is None
-    assert access.user(Request("", HERE, proxy_user="ada")) is None
-    assert access.user(Request("10.0.0.7", HERE)) is None
+    assert access.user("10.0.0.7", proxy_user="ada") == User("ada", True)
+    assert access.user("::ffff:10.0.0.7", proxy_user="bob") == User("bob", False)
+    assert access.user("10.0.1.7", proxy_user="ada") is None
+    assert access.user("", proxy_user="ada") is None
+    assert access.user("10.0.0.7") is None
 
 
 def test_without_authentication_this_machine_reads_and_may_not_silence() -> None:
-    assert Access(AccessRules(NOBODY, False)).user(Request("127.0.0.1", HERE)) == User("local", False)
+    assert Access(AccessRules(NOBODY, False)).user("127.0.0.1") == User("local", False)
     everybody = AccessRules(NOBODY, False, may_silence=frozenset("*"))
-    assert Access(everybody).user(Request("127.0.0.1", HERE)) == User("local", True)
+    assert Access(everybody).user("127.0.0.1") == User("local", True)
 
 
 @pytest.mark.parametrize(

@@ -40,15 +40,6 @@ class AccessRules(NamedTuple):
     hosts: frozenset[str] = frozenset()
 
 
-class Request(NamedTuple):
-    """The part of a request that access depends on. ``peer``: the address at the other end of the connection."""
-
-    peer: str
-    host: str
-    authorization: str = ""
-    proxy_user: str = ""
-
-
 class Access:
     """Checks access. A correct password is remembered for ten minutes by a keyed hash, since its own hash is slow."""
 
@@ -66,12 +57,14 @@ class Access:
             return name in self.rules.hosts | LOCAL_NAMES
         return self.rules.needs_user or name in LOCAL_NAMES
 
-    def user(self, request: Request) -> User | None:
-        """The user; None: not allowed to read. Raises TooMany."""
-        if request.proxy_user and is_in(request.peer, self.rules.proxies):
-            return self._named(request.proxy_user)
-        if request.authorization:
-            return self._by_authorization(request.authorization)
+    def user(self, peer: str, authorization: str = "", proxy_user: str = "") -> User | None:
+        """The user; None: not allowed to read. ``peer``: the address at the other end of the connection. The others are
+        values of headers. Raises TooMany.
+        """
+        if proxy_user and is_in(peer, self.rules.proxies):
+            return self._named(proxy_user)
+        if authorization:
+            return self._by_authorization(authorization)
         return None if self.rules.needs_user else self._named(LOCAL)
 
     def _named(self, name: str) -> User:

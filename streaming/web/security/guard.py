@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streaming.http_serving import OnceAMinute
-from streaming.web.security.access import Access, Request, TooMany
+from streaming.web.security.access import Access, TooMany
 from streaming.web.security.forms import is_embedded_elsewhere
 
 log = logging.getLogger(__name__)
@@ -86,8 +86,10 @@ class Guard:
             return PlainTextResponse("A page of another site asks for this.", 403)
         if self._at_once >= MOST_AT_ONCE:
             return PlainTextResponse("Too many requests at once.", 503, {"Retry-After": "2"})
+        peer = scope["client"][0] if scope.get("client") else ""
+        proxy_user = headers.get(self._access.rules.proxy_header, "")
         try:
-            user = await run_in_threadpool(self._access.user, self._request(scope, headers))
+            user = await run_in_threadpool(self._access.user, peer, headers.get("authorization", ""), proxy_user)
         except TooMany:
             return PlainTextResponse("Too many passwords to check at once.", 429, {"Retry-After": "2"})
         if user is None:
@@ -96,12 +98,3 @@ class Guard:
             )
         scope.setdefault("state", {})["user"] = user
         return None
-
-    def _request(self, scope: Scope, headers: Headers) -> Request:
-        peer = scope["client"][0] if scope.get("client") else ""
-        return Request(
-            peer,
-            headers.get("host", ""),
-            headers.get("authorization", ""),
-            headers.get(self._access.rules.proxy_header, ""),
-        )
