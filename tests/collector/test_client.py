@@ -141,6 +141,35 @@ def test_late_answer_is_nobodys() -> None:
     asking(act)
 
 
+@pytest.mark.parametrize("gives_up", [False, True])
+def test_what_a_silent_broker_has_not_received_is_discarded(gives_up: bool) -> None:
+    """RST says that nothing is sent again: neither after a time-out nor when the round is given up."""
+    ended: list[object] = []
+
+    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await reader.read(1 << 16):
+                pass
+            ended.append(None)
+        except OSError as error:
+            ended.append(type(error))
+        finally:
+            writer.close()
+
+    async def run() -> None:
+        async with await asyncio.start_server(hang, "127.0.0.1", 0) as server:
+            client = RemotingClient(TIMEOUT_S)
+            host, port = server.sockets[0].getsockname()
+            asked = asyncio.create_task(client.ask(f"{host}:{port}", LIST, 60 if gives_up else TIMEOUT_S))
+            await asyncio.wait([asked], timeout=2 * TIMEOUT_S)
+            asked.cancel()
+            await client.close()
+            await asyncio.sleep(TIMEOUT_S)
+
+    asyncio.run(run())
+    assert ended == [ConnectionResetError]
+
+
 def test_times_are_those_of_the_request_itself() -> None:
     async def act(fake: FakeCluster, client: RemotingClient) -> None:
         node = fake.nodes["broker-a"]

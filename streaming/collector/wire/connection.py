@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from streaming.errors import CollectorError
 from streaming.networks import Network, is_in
 
 ADDRESSES_AT_MOST = 5
+DISCARD = struct.pack("ii", 1, 0)  # close(2) sends RST, and nothing else any more
 MOST_BYTES = 128 * 1024 * 1024  # of answers that are not whole, on all connections together
 
 
@@ -92,6 +94,7 @@ class Connection(asyncio.Protocol):
         self._transport: Any = None
         self._last_opaque = 0
         self._waiting: dict[int, _Awaited] = {}
+        self._unanswered = 0
         self._outgoing: list[bytes] = []
 
     async def ask(self, request: Request, timeout_s: float) -> Frame:
@@ -102,6 +105,7 @@ class Connection(asyncio.Protocol):
         opaque, loop = self._last_opaque, asyncio.get_running_loop()
         answer: asyncio.Future[Frame] = loop.create_future()
         self._waiting[opaque] = _Awaited(answer, request.most_bytes)
+        self._unanswered += 1
         timer = loop.call_later(timeout_s, self._time_out, answer, timeout_s)
         try:
             self._write(encode_request(request.code, opaque, request.fields))
@@ -111,9 +115,15 @@ class Connection(asyncio.Protocol):
             self._waiting.pop(opaque, None)
 
     def close(self, reason: str = "connection closed") -> None:
-        """Drop the connection at once, with every request that waits on it."""
+        """Drop the connection at once, with every request that waits on it.
+
+        What has not reached the other side is discarded. TCP would send it again for minutes, and a request of this
+        collector would come while another one asks.
+        """
         self.is_open = False
         if self._transport is not None:
+            if self._unanswered and not self._transport.is_closing():
+                self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, DISCARD)
             self._transport.abort()
         for waiting in self._waiting.values():
             if not waiting.answer.done():
@@ -160,6 +170,7 @@ class Connection(asyncio.Protocol):
 
     def _take(self, frame: Frame) -> None:
         """A late answer, and a request that the broker itself sends, are dropped."""
+        self._unanswered -= frame.is_response
         waiting = self._waiting.get(frame.opaque)
         if frame.is_response and waiting is not None and not waiting.answer.done():
             waiting.answer.set_result(frame)
