@@ -12,7 +12,7 @@ lanes = $(if $(AGAIN),--last-failed --last-failed-no-failures none,$(1))
 # pytest compiles the tests anew in each process if no compiled file may be kept: ten seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-programs test-fast test-slow test-spark test-e2e check fmt cover screenshots bench clean
+.PHONY: help setup demo test test-programs test-fast test-slow test-spark test-e2e check fmt cover screenshots bench package clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,5 +63,8 @@ screenshots: setup  ## Make the pictures of the pages in docs/ again
 bench: setup  ## Measure (QUICK=1 for a short run)
 	$(BIN)/python -m bench $(if $(QUICK),--quick)
 
+package: setup  ## Build what is released in dist/: wheel, sdist, checksums, bill of materials
+	@scripts/package
+
 clean:  ## Remove the environment and everything made by running
-	rm -rf .venv build dist *.egg-info .*_cache .hypothesis .coverage
+	rm -rf .venv build dist man *.egg-info .*_cache .hypothesis .coverage

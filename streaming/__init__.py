@@ -1,3 +1,3 @@
 """evenkeel: a Spark Structured Streaming monitor for Apache RocketMQ consumer groups."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

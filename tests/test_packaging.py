@@ -1,13 +1,12 @@
 """What is installed is this project: `streaming` is also the import name of another package."""
 
 import re
-import shutil
 import subprocess
 import sys
+from datetime import date
 from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
 
@@ -44,35 +43,21 @@ def test_every_folder_of_code_is_a_package() -> None:
     assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
 
 
-@pytest.mark.slow
-def test_wheel_carries_all_code_and_data(tmp_path: Path) -> None:
-    for file in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / file, tmp_path)
-    for folder in ("streaming", "schemas", "conf", "docs"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, tmp_path]
-    subprocess.run(build, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob(f"evenkeel_rocketmq-{__version__}-*.whl")
-    files = [path for folder in ("streaming", "schemas", "conf", "docs") for path in (tmp_path / folder).rglob("*")]
-    expected = {str(path.relative_to(tmp_path)) for path in files if path.is_file()}
-    carried = {re.sub("^streaming/(conf|docs)/", r"\1/", name) for name in ZipFile(wheel).namelist()}
-    assert expected - carried == set()
-    about = f"evenkeel_rocketmq-{__version__}.dist-info"
-    with ZipFile(wheel) as archive:
-        told = archive.read(f"{about}/METADATA").decode()
-        assert archive.read(f"{about}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
-    assert "License-Expression: Apache-2.0\n" in told
-    unpacked = tmp_path / "installed"
-    ZipFile(wheel).extractall(unpacked)
-    main = [sys.executable, unpacked / "streaming" / "__main__.py", "--version"]  # as spark-submit is given it
-    done = subprocess.run(main, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.split()[1] == __version__
-
-
 def test_the_changelog_has_a_heading_for_the_version() -> None:
     headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert headings[0] == "Unreleased"
     assert headings[1] == __version__
+
+
+def test_each_release_has_its_date_the_newest_first() -> None:
+    """``scripts/package`` takes the date from there."""
+    headings = re.findall(r"(?m)^## (?!Unreleased)(.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    releases = [re.fullmatch(r"(\d+)\.(\d+)\.(\d+) \((\d{4}-\d\d-\d\d)\)", heading) for heading in headings]
+    assert None not in releases
+    versions = [tuple(map(int, one.groups()[:3])) for one in releases if one]
+    dates = [date.fromisoformat(one[4]) for one in releases if one]
+    assert versions == sorted(set(versions), reverse=True)
+    assert dates == sorted(dates, reverse=True)
 
 
 def test_the_license_stands_there_whole() -> None:

@@ -1,0 +1,81 @@
+"""What ``make package`` builds, of a copy of this checkout; and environments into which the wheel is installed."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+from streaming import __version__
+from streaming.cli import COMMANDS, EXAMPLES
+
+ROOT = Path(__file__).parents[1]
+FILES = ("pyproject.toml", "MANIFEST.in", "README.md", "README.zh-CN.md", "CHANGELOG.md", "LICENSE", "constraints.txt")
+FOLDERS = ("streaming", "schemas", "conf", "docs", "scripts")
+PYTHONS = [name for name in (f"python3.{minor}" for minor in range(10, 14)) if shutil.which(name)]
+
+
+OUTSIDE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # nothing of this checkout
+
+
+def built(folder: Path) -> Path:
+    """The folder of what ``scripts/package`` builds. The copy is in ``folder``."""
+    for file in (*FILES, "hashes.txt"):
+        shutil.copy(ROOT / file, folder)
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / ".venv").symlink_to(sys.prefix)
+    done = subprocess.run(["scripts/package"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "dist"
+
+
+def wheel_in(dist: Path) -> Path:
+    return dist / f"evenkeel_rocketmq-{__version__}-py3-none-any.whl"
+
+
+def environment(folder: Path, python: str) -> Path:
+    """The Python of a fresh environment."""
+    subprocess.run([python, "-m", "venv", folder], check=True, capture_output=True)
+    return folder / "bin" / "python"
+
+
+def pip(python: Path, *words: str | Path) -> None:
+    done = subprocess.run([python, "-m", "pip", *words], capture_output=True, text=True, env=OUTSIDE)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def with_packages_of_this_one(python: Path) -> None:
+    """Let the environment find what is installed beside pytest. Only what lies there itself: not this checkout."""
+    (packages,) = python.parents[1].glob("lib/python3.*/site-packages")
+    (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
+
+
+def try_installed(python: Path, folder: Path) -> None:
+    """Every command answers, the first configuration is accepted, and there are docs and the files to begin with."""
+    assert installed(python, "--version", cwd=folder).stdout == f"evenkeel {__version__}\n"
+    for command in COMMANDS:
+        done = installed(python, command, "--help", cwd=folder)
+        assert (done.returncode, done.stderr) == (0, ""), command
+        assert EXAMPLES[command] in done.stdout
+    first = installed(python, "config", "init", cwd=folder).stdout
+    checked = installed(python, "check-config", "-", cwd=folder, given=first)
+    assert (checked.returncode, checked.stdout.splitlines()[0]) == (0, "ok")
+    assert installed(python, "config", "export", "files", cwd=folder).returncode == 0
+    exported = {path.relative_to(folder / "files") for path in (folder / "files").rglob("*")}
+    assert exported == {path.relative_to(ROOT / "conf") for path in (ROOT / "conf").rglob("*")}
+    docs = Path(installed(python, "--help", cwd=folder).stdout.splitlines()[-1].removeprefix("The folder docs/: "))
+    assert docs.is_relative_to(python.parents[1])
+    assert (docs / "findings.md").is_file()
+    recording = docs.parent / "demo" / "recordings" / "d_sameid.jsonl.gz"
+    replayed = installed(python, "replay", str(recording), "--engine", "core", cwd=folder)
+    assert (replayed.returncode, replayed.stderr) == (0, "")
+    assert "SAME_CLIENT_ID" in replayed.stdout
+    assert "#compdef" in installed(python, "completion", "zsh", cwd=folder).stdout
+
+
+def installed(python: Path, *words: str, cwd: Path, given: str = "") -> "subprocess.CompletedProcess[str]":
+    """A run of the installed ``evenkeel``, which sees nothing of this checkout."""
+    command = [python.parent / "evenkeel", *words]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=OUTSIDE, input=given)
