@@ -4,7 +4,8 @@ A simulated group gets the same rounds, over a simulated transport.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from typing import Any
 
 from schemas.identity import retry_topic
 from streaming.collector.probing import client_schedule
@@ -140,12 +141,13 @@ class GroupProbe:
             members |= await self._ask_members(more)
         routes = self._shared.routes.known(self.topics)
         self._compare(members, routes)
-        offsets = self._transport.start(self._ask_offsets(members, routes))
-        await self._transport.wait(
-            [offsets], client_schedule.SLOW_ANSWER_MS
-        )  # offsets say whether clients may be asked
-        await self._transport.all([self._ask_heartbeats(members), self._ask_clients(members)])
-        await offsets
+        due = self._offsets_due(members)
+        offsets = [self._transport.start(self._ask_offsets(due, members, routes))] if due else []
+        # offsets say whether clients may be asked
+        await self._transport.wait(offsets, client_schedule.SLOW_ANSWER_MS)
+        await self._transport.all([*self._heartbeats_due(members), self._ask_clients(members)])
+        for asking in offsets:
+            await asking
         self._end()
 
     def _brokers_to_ask(self, known_by: Collection[str]) -> set[str]:
@@ -209,7 +211,7 @@ class GroupProbe:
     async def _learn_new_topics(self, members: Members) -> None:
         """Asks for the routes of topics that are new. Where it has no members, only its offsets name its topics."""
         if self._policy.backlogs and not any(members.values()):
-            await self._ask_offsets(members, self._shared.routes.known(self.topics))
+            await self._ask_offsets(self._offsets_due(members), members, self._shared.routes.known(self.topics))
         await self._shared.routes.learn_unknown(self.topics)
 
     def _compare(self, members: Members, routes: RoutesOfGroup) -> None:
@@ -226,13 +228,13 @@ class GroupProbe:
         self._follow_ups.routed(routes)
         self._beyond_read.routed(routes, now)
 
-    async def _ask_heartbeats(self, members: Members) -> None:
-        """Which connections are alive under ids that are listed twice."""
+    def _heartbeats_due(self, members: Members) -> list[Coroutine[Any, Any, None]]:
         self._heartbeats.listed(members)
         due = self._heartbeats.due(self._clock.steady_ms())
-        if due is None:
-            return
-        broker, twice = due
+        return [self._ask_heartbeats(*due)] if due is not None else []
+
+    async def _ask_heartbeats(self, broker: str, twice: Collection[str]) -> None:
+        """Which connections are alive under ids that are listed twice."""
         answer = await self._transport.heartbeats(broker, self.name, twice)
         before = self._group.alive_twice(broker)
         self._take(answer)
@@ -243,14 +245,16 @@ class GroupProbe:
 
     # --- its offsets
 
-    async def _ask_offsets(self, members: Members, routes: RoutesOfGroup) -> None:
+    def _offsets_due(self, members: Members) -> list[str]:
         """Broadcasting consumers keep their offsets to themselves. A group that never had members costs nothing; where
         all have left, offsets say whether anybody misses it."""
         if not self._policy.offsets_ms or self._message_model == BROADCASTING:
-            return
+            return []
         is_worth_it = self._had_members or self._policy.backlogs > 0
         brokers = frozenset(members if is_worth_it else ())
-        due = self._shared.offsets.choose(self.name, brokers, self._clock.steady_ms())
+        return self._shared.offsets.choose(self.name, brokers, self._clock.steady_ms())
+
+    async def _ask_offsets(self, due: Iterable[str], members: Members, routes: RoutesOfGroup) -> None:
         is_empty = self._policy.backlogs > 0 and not any(members.values())
         await self._transport.all(self._ask_offsets_of(broker, is_empty, routes) for broker in due)
 

@@ -135,7 +135,9 @@ class LiveTransport:
             await asyncio.wait([asyncio.ensure_future(work) for work in works], timeout=at_most_s)
 
     async def all(self, works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-        return await asyncio.gather(*works)
+        """One alone needs no task."""
+        together = list(works)
+        return [await together[0]] if len(together) == 1 else await asyncio.gather(*together)
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._background.discard(task)
