@@ -72,7 +72,7 @@ def taken(
                 raise
             standby.waits_for(error.owner)
         else:
-            if standby is not None:
+            if standby is not None and not stop.is_set():
                 standby.takes_over()
             return value
         if not is_prepared:

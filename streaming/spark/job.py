@@ -18,7 +18,7 @@ from streaming.core.settings import Settings
 from streaming.errors import MonitorError
 from streaming.lease import RequireHeld, always_held
 from streaming.spark.batches import Batches, start_heartbeat
-from streaming.spark.checkpoint import SEED_FOLDER, Checkpoint, open_checkpoint
+from streaming.spark.checkpoint import SEED_FOLDER, Checkpoint, open_checkpoint, refuse_others_checkpoint
 from streaming.spark.facts import FactsTable, rows_of
 from streaming.spark.failure import explained, root_of
 from streaming.spark.health import Health, failure_facts
@@ -100,6 +100,19 @@ def run(
         finally:
             stop.set()
             heartbeat.join()
+
+
+def prepare_to_take_over(spark: SparkSession, plan: Plan) -> None:
+    """Refuse a checkpoint of another configuration. Then read facts as a start does, so that Java has loaded its
+    classes. It only reads: another job writes meanwhile.
+    """
+    refuse_others_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards)
+    table = FactsTable(spark, plan.tables)
+    try:
+        table.count()
+        table.notes()
+    except (PySparkException, Py4JJavaError) as error:  # a start would say so; by then it may be over
+        log.debug("the facts cannot be read: %s", error)
 
 
 def run_to_end(spark: SparkSession, plan: Plan) -> None:

@@ -1,9 +1,10 @@
 """``evenkeel run``: detection, and beside it the projections' process and maintenance, until a signal ends it."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
+from pathlib import Path
 from threading import Event, Thread
 
 from pyspark.sql import SparkSession
@@ -13,14 +14,14 @@ from streaming.lease import RequireHeld, local_leases, remote_leases
 from streaming.projections.process import keep_running, projection_settings
 from streaming.shutdown_signals import ended_by_signals
 from streaming.spark import job
-from streaming.spark.checkpoint import refuse_others_checkpoint
+from streaming.spark.java_lock import java_lock
 from streaming.spark.job_counts import JobCounts
 from streaming.spark.maintain import maintain_hourly
 from streaming.spark.session import build_session
-from streaming.spark.sources import name_of
 from streaming.spark.storage import Folder
 from streaming.standby import Standby, taken
 from streaming.tables.maintenance import MaintainOptions
+from streaming.tables.storage import local_path
 
 END_WITHIN_S = 25
 log = logging.getLogger(__name__)
@@ -46,14 +47,15 @@ def serve(
         session = cache(lambda: java.enter_context(_session(config, stop)))
 
         def prepare() -> None:
-            plan = job.plan_of(config)
-            refuse_others_checkpoint(session(), plan.checkpoint, name_of(plan.source), plan.shards)
+            job.prepare_to_take_over(session(), job.plan_of(config))
             log.info("standby: Spark has started, for the time when this job takes over")
 
         far = taken(locks, partial(local_leases, written_by(config)), stop, standby, prepare)
         if far is None:
             return
         spark = session()
+        for folder in _locked(config, far):
+            taken(locks, partial(java_lock, spark, folder, stop), stop, standby)
         held = taken(java, partial(remote_leases, partial(Folder, spark), far, stop), stop, standby, prepare)
         if held is not None:
             _detect(spark, config, stop, started, counts, held)
@@ -69,6 +71,12 @@ def _session(config: Config, stop: Event) -> Iterator[SparkSession]:
         with _ignored(stop):
             spark.sparkContext.setLogLevel("OFF")  # interrupted tasks would miss files that are deleted now
             spark.stop()
+
+
+def _locked(config: Config, far: Container[str]) -> list[Path]:
+    """The folders that this machine can lock."""
+    paths = {key: local_path(uri) for key, uri in written_by(config).items()}
+    return [path for key, path in paths.items() if key not in far and path is not None]
 
 
 def written_by(config: Config) -> dict[str, str]:

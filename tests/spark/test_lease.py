@@ -1,5 +1,6 @@
 """One process at a time writes to tables and checkpoint: a second is told of the first; a dead one holds nobody up."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from threading import Event
+from threading import Event, Timer
 
 import pytest
 
@@ -17,6 +18,7 @@ from streaming import lease, lease_file
 from streaming.errors import InUseError, MonitorError
 from streaming.lease import local_leases, remote_leases
 from streaming.lease_file import NAME, FolderLease, in_use
+from streaming.spark import java_lock
 from streaming.spark.storage import Folder
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -98,6 +100,35 @@ def test_of_two_that_begin_at_once_the_later_one_goes_on(spark, tmp_path, quick,
     monkeypatch.setattr(Event, "wait", late)
     with pytest.raises(InUseError):
         first.take(stop)
+
+
+LOCKED = """
+import fcntl, sys
+file = open(sys.argv[1], "w")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_java_of_a_killed_process_still_has_the_folder_until_it_ends(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(java_lock, "ENDS_WITHIN_S", 0.5)
+    path = tmp_path / java_lock.NAME
+    with subprocess.Popen(  # Java has locks of this kind
+        [sys.executable, "-c", LOCKED, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "locked\n"
+        with pytest.raises(InUseError, match="the Java of a process that has ended"):
+            java_lock.java_lock(spark, tmp_path, Event()).__enter__()
+        monkeypatch.setattr(java_lock, "ENDS_WITHIN_S", 60)
+        began = time.monotonic()
+        Timer(1, other.kill).start()
+        with java_lock.java_lock(spark, tmp_path, Event()):
+            assert time.monotonic() - began >= 0.8
+            with path.open("r+b") as file, pytest.raises(BlockingIOError):
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with path.open("r+b") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
