@@ -2,7 +2,7 @@
 
 The owner writes the file again every ``RENEW_EVERY_S``. A process that finds such a file watches it: if it has not
 changed for ``EXPIRES_S``, its owner is gone. No clocks of two machines are compared: an owner that could not renew for
-``HELD_S`` by its own clock stops, long before ``EXPIRES_S``.
+``HELD_S`` by its own clock stops, and has ended before ``EXPIRES_S``.
 
 In an object store each write has a condition (``conditional_file``), so one of several processes takes the lease, and a
 write that comes late is refused. Each taking has a larger number (``fence``). HDFS has no such condition. There the
@@ -37,11 +37,13 @@ from streaming.tables.conditional_file import (
 log = logging.getLogger(__name__)
 
 NAME = "_lease"  # Hadoop takes a file whose name begins so for no data
-RENEW_EVERY_S = 10.0
-RETRY_S = 2.0  # after a request that failed
-HELD_S = 30.0  # since the start of the last write that succeeded; one or two may fail
-END_S = 20.0  # so long a process that has lost its lease may take to end in order
-EXPIRES_S = 60.0  # more than HELD_S and END_S: the owner has ended when another takes the lease
+# A standby works within 30 s of the owner's death: after EXPIRES_S, 3 s to look, and the time of its first commit.
+RENEW_EVERY_S = 5.0
+RETRY_S = 1.0  # after a request that failed
+HELD_S = 15.0  # since the start of the last write that succeeded; one may fail
+LATE_S = RENEW_EVERY_S + 3.0  # a standby looks again and again, and logs nothing while the lease is renewed
+END_S = 6.0  # so long a process that has lost its lease may take to end in order
+EXPIRES_S = 23.0  # more than HELD_S and END_S: the owner has ended when another takes the lease
 CHECK_AFTER_S = 3.0  # without conditions: if two write at the same time, the later one counts
 
 
@@ -115,8 +117,7 @@ class RemoteLease(ABC):
 
     def _expires(self, found: str, stop: Event) -> bool:
         """Wait until a lease that was found is released or expires; False if ``stop`` was set before."""
-        log.info("%s: %s held it; is that process still there? Known within %.0f s", self.key, who(found), EXPIRES_S)
-        began = time.monotonic()
+        began, is_said = time.monotonic(), False
         while time.monotonic() < began + EXPIRES_S:
             if stop.wait(1):
                 return False
@@ -125,6 +126,9 @@ class RemoteLease(ABC):
                 break
             if now != found:
                 raise in_use(self.key, self._uri, who(now))
+            if not is_said and time.monotonic() > began + LATE_S:
+                log.info("%s: %s is late in renewing it; known within %.0f s", self.key, who(found), EXPIRES_S - LATE_S)
+                is_said = True
         return True
 
     def _write(self, released: bool = False) -> None:

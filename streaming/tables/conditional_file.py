@@ -23,8 +23,8 @@ from streaming.errors import AwayError, SetupError
 from streaming.tables.storage import delta_uri
 
 CONDITIONAL = ("s3", "s3a", "gs", "abfs", "abfss")  # schemes; HDFS and others have no such condition
-# One request with its repetitions ends within 12 s, so that a lease can be renewed twice before it is over.
-REQUEST_S, CONNECT_S, REPETITIONS, REPEATED_FOR_S = 4, 2, 2, 8
+# One request with its repetition ends within 6 s, so that a lease can be renewed twice before it is over.
+REQUEST_S, CONNECT_S, REPETITIONS, REPEATED_FOR_S = 3, 2, 1, 3
 CONTENDERS = 16  # versitygw before its pull request 2288 let 2 to 32 of 32 writers win
 TRIAL_ROUNDS = 3  # the first one makes the file, the others replace it
 TRIALS = "_lease_trials"  # Hadoop takes a folder whose name begins so for no data

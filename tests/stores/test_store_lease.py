@@ -4,7 +4,8 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from contextlib import ExitStack
+from threading import Event, Thread
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ from streaming import lease, lease_file
 from streaming.errors import AwayError, InUseError
 from streaming.lease import remote_leases
 from streaming.lease_file import NAME, Lease, StoreLease, TextFolder
+from streaming.standby import Standby, taken
 from streaming.tables.conditional_file import ConditionalFile
 from tests.stores.servers import LoopbackStore
 
@@ -62,6 +64,34 @@ def test_lease_that_nobody_renews_expires(folder: str) -> None:
     with remote_leases(no_folder, {KEY: folder}, Event()):
         assert 4 <= time.monotonic() - began < 12
         assert kept(folder).fence == 2
+
+
+def test_a_standby_waits_while_the_lease_is_renewed_and_takes_over_when_it_expires(folder: str) -> None:
+    stop, standby, took = Event(), Standby("the job"), Event()
+    first = StoreLease(KEY, folder)
+    assert first.take(stop)
+
+    def wait() -> None:
+        with ExitStack() as stack:
+            held = taken(stack, lambda: remote_leases(no_folder, {KEY: folder}, stop), stop, standby)
+            assert held is not None
+            held()
+            took.set()
+
+    thread = Thread(target=wait)
+    thread.start()
+    try:
+        renewed_until = time.monotonic() + 3 * lease_file.EXPIRES_S
+        while time.monotonic() < renewed_until:
+            first.renew()
+            assert not took.wait(0.5)
+        (reason,) = standby.troubles()
+        assert f"process {os.getpid()} on" in reason
+        assert took.wait(3 * lease_file.EXPIRES_S), "the owner is gone, as after kill -9"
+        assert kept(folder).fence == 2
+    finally:
+        stop.set()
+        thread.join(30)
 
 
 def test_of_many_that_begin_at_once_one_has_it(folder: str) -> None:
