@@ -95,8 +95,10 @@ def remote_leases(open_folder: OpenFolder, folders: Mapping[str, str], stop: Eve
     threads = [Thread(target=end_in_time, name="lost-leases", daemon=True)]
     threads[0].start()
     try:
-        for key, uri in folders.items():
-            lease = remote_lease(open_folder, key, uri)
+        leases = [remote_lease(open_folder, key, uri) for key, uri in folders.items()]
+        for lease in leases:
+            lease.look()  # those of one owner expire at the same time, and not one after the other
+        for lease in leases:
             if not lease.take(stop):
                 break
             taken.append(lease)

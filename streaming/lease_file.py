@@ -78,6 +78,11 @@ class RemoteLease(ABC):
         self._uri = uri
         self._mine = Lease(str(uuid4()), 0, this_process())
         self._until = 0.0  # by the monotonic clock; not held before the first write
+        self._seen: tuple[str | None, float] = (None, 0.0)  # what the file was, and when, by the monotonic clock
+
+    def look(self) -> None:
+        """Begin to watch the lease: if it does not change from now on, it expires after ``EXPIRES_S``."""
+        self._seen = self._text(), time.monotonic()
 
     @abstractmethod
     def take(self, stop: Event) -> bool:
@@ -117,7 +122,8 @@ class RemoteLease(ABC):
 
     def _expires(self, found: str, stop: Event) -> bool:
         """Wait until a lease that was found is released or expires; False if ``stop`` was set before."""
-        began, is_said = time.monotonic(), False
+        text, at = self._seen
+        began, is_said = at if text == found else time.monotonic(), False
         while time.monotonic() < began + EXPIRES_S:
             if stop.wait(1):
                 return False

@@ -66,6 +66,16 @@ def test_lease_that_nobody_renews_expires(folder: str) -> None:
         assert kept(folder).fence == 2
 
 
+def test_leases_of_one_owner_expire_together(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_file, "EXPIRES_S", 10)
+    folders = {KEY: folder, "job.checkpoint": f"{folder}/checkpoint"}
+    for key, uri in folders.items():
+        assert StoreLease(key, uri).take(Event())  # as kill -9 leaves it
+    began = time.monotonic()
+    with remote_leases(no_folder, folders, Event()):
+        assert 10 <= time.monotonic() - began < 20
+
+
 def test_a_standby_waits_while_the_lease_is_renewed_and_takes_over_when_it_expires(folder: str) -> None:
     stop, standby, took = Event(), Standby("the job"), Event()
     first = StoreLease(KEY, folder)
