@@ -15,7 +15,7 @@ from streaming.config.config_errors import KeyPath
 from streaming.config.options import producer_arguments
 from streaming.config.secrets import text_file_fault
 from streaming.config.sections import NAME_OF_PARAM, PARAM_KEYS, Collector, Config, Rule, Source, Web
-from streaming.config.storages import storage_fault
+from streaming.config.storages import ABORTABLE, FILE_MANAGER, storage_fault
 from streaming.config.values import Section, is_address, is_loopback, server_list
 from streaming.core.allocation.strategies import strategy_named
 from streaming.core.allocation.strategy import AllocationError
@@ -97,6 +97,13 @@ def _storages(config: Config, writes: Container[KeyPath]) -> Iterator[Broken]:
         return
     if (jars := config.spark.jars_folder) and not Path(jars).is_dir():
         yield Broken((("spark", "jars_folder"),), jars, "a folder that evenkeel jars fetch --to has filled")
+    if (manager := config.spark.spark_settings().get(FILE_MANAGER, "")).endswith(ABORTABLE):
+        yield Broken(
+            (("spark", "settings"),),
+            manager,
+            f"settings without {FILE_MANAGER}: this one takes a write that failed for a success, so a checkpoint may "
+            "lack files",
+        )
     given: dict[KeyPath, str] = {TABLES: config.tables.path, CHECKPOINT: config.job.checkpoint}
     if config.source.kind == "files":
         given[("source", "folder")] = config.source.folder

@@ -19,6 +19,9 @@ ARTIFACTS = {  # Hadoop's own, and Google's
     "gs": "com.google.cloud.bigdataoss:gcs-connector",
 }
 RENAMED = {"s3": "s3a", "s3n": "s3a"}
+FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+# It logs what fails when a file is closed, and Spark takes the file for written (seen with Spark 4.0.0, S3 away).
+ABORTABLE = "AbortableStreamBasedCheckpointFileManager"
 # If any of these is set, jars may come from places that cannot be seen here.
 UNSEEN = ("spark.driver.extraClassPath", "--driver-class-path", "spark.jars.ivySettings")
 UNSEEN_VARIABLES = ("PYSPARK_GATEWAY_PORT", "SPARK_DIST_CLASSPATH", "SPARK_CLASSPATH")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from streaming.cli import main
-from streaming.config.storages import storage_fault
+from streaming.config.storages import ABORTABLE, FILE_MANAGER, storage_fault
 
 AWS = "org.apache.hadoop:hadoop-aws:3.4.1"
 NEEDED = (
@@ -30,6 +30,16 @@ def test_check_config_refuses_what_ends_in_a_class_not_found(
     jars = f'[spark.settings]\n"spark.jars.packages" = "{AWS}"\n"spark.jars" = "/opt/gcs-connector-hadoop3.jar"\n'
     path.write_text(text + jars)
     assert main(["check-config", str(path)]) == 0
+
+
+def test_file_manager_that_hides_failed_writes_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.toml"
+    manager = f"org.apache.spark.internal.io.cloud.{ABORTABLE}"
+    path.write_text(f'[spark.settings]\n"{FILE_MANAGER}" = "{manager}"\n')
+    assert main(["check-config", str(path)]) == 2
+    said = capsys.readouterr().out
+    assert "takes a write that failed for a success" in said
+    assert ABORTABLE in said
 
 
 def test_commands_without_spark_need_no_jars(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
