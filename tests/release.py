@@ -13,10 +13,24 @@ from streaming.cli import COMMANDS, EXAMPLES
 ROOT = Path(__file__).parents[1]
 FILES = ("pyproject.toml", "MANIFEST.in", "README.md", "README.zh-CN.md", "CHANGELOG.md", "LICENSE", "constraints.txt")
 FOLDERS = ("streaming", "schemas", "conf", "docs", "scripts")
-PYTHONS = [name for name in (f"python3.{minor}" for minor in range(10, 14)) if shutil.which(name)]
+SUPPORTED = ("3.10", "3.11", "3.12", "3.13")
 
 
 OUTSIDE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # nothing of this checkout
+
+
+def pythons() -> list[str]:
+    """A Python of each supported version that this machine has, on the path or among those of pyenv."""
+    return [python for version in SUPPORTED for python in _working(version)[:1]]
+
+
+def _working(version: str) -> list[str]:
+    found = shutil.which(f"python{version}")
+    if found is None:
+        return []
+    of_pyenv = sorted(map(str, Path(found).parents[1].glob(f"versions/{version}.*/bin/python3")))
+    asked = [(python, [python, "-c", "import ensurepip, venv"]) for python in (found, *of_pyenv)]
+    return [python for python, words in asked if subprocess.run(words, capture_output=True).returncode == 0]
 
 
 def built(folder: Path) -> Path:

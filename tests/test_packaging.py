@@ -49,6 +49,12 @@ def test_the_changelog_has_a_heading_for_the_version() -> None:
     assert headings[1] == __version__
 
 
+@pytest.mark.parametrize("page", ["install.md", "install.zh-CN.md"])
+def test_the_docs_name_the_files_of_this_version(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    assert set(re.findall(r"evenkeel_rocketmq-(\d+\.\d+\.\d+)", text)) == {__version__}
+
+
 def test_each_release_has_its_date_the_newest_first() -> None:
     """``scripts/package`` takes the date from there."""
     headings = re.findall(r"(?m)^## (?!Unreleased)(.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))

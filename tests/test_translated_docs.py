@@ -27,7 +27,9 @@ def sections_of_names(name: str) -> list[str]:
 
 def commands(name: str) -> list[str]:
     """The lines to paste, without what is said beside them."""
-    lines = re.findall(r"(?m)^    (?:\.venv|git|make|curl|\[).*$", text(name))
+    lines = re.findall(
+        r"(?m)^    (?:\.venv|git|make|curl|\[|python3|pipx|uv|online|/opt|evenkeel|jars_folder).*$", text(name)
+    )
     return [line.partition("  #")[0].rstrip() for line in lines]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from streaming.jvm.jars import cache_dir
 from streaming.jvm.java import java_home
-from tests.release import OUTSIDE, PYTHONS, built, environment, installed, pip, try_installed, wheel_in
+from tests.release import OUTSIDE, built, environment, installed, pip, pythons, try_installed, wheel_in
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 CAN_CUT_THE_NETWORK = subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode == 0
@@ -19,9 +19,9 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("release"))
 
 
-@pytest.mark.parametrize("name", PYTHONS)
-def test_the_wheel_with_all_that_it_needs_works_alone(name: str, dist: Path, tmp_path: Path) -> None:
-    python = environment(tmp_path / "venv", name)
+@pytest.mark.parametrize("python_of_the_machine", pythons())
+def test_the_wheel_with_all_that_it_needs_works_alone(python_of_the_machine: str, dist: Path, tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv", python_of_the_machine)
     pip(python, "install", "-c", dist / "constraints.txt", wheel_in(dist))
     pip(python, "check")
     try_installed(python, tmp_path)
