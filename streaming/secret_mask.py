@@ -55,7 +55,8 @@ class SecretMask:
             return text
         spans: list[_Span] = []
         for view in _views(text):
-            packed = _without_blanks(view)
+            # lines of base64 are broken
+            packed = _View("".join(view.text.translate(_URL_SAFE).split()), view, _no_blanks)
             spans += view.origins(_found(view.text, self._plain))
             spans += packed.origins(_found(packed.text, self._base64))
         return _covered(text, spans)
@@ -108,11 +109,6 @@ def _meaning(escape: str) -> str:
     if escape[0] == "&":
         return html.unescape(escape)
     return chr(int(escape[2:], 16)) if escape[1] in "ux" else escape[1]
-
-
-def _without_blanks(view: _View) -> _View:
-    """The text without blanks: lines of base64 are broken."""
-    return _View("".join(view.text.translate(_URL_SAFE).split()), view, _no_blanks)
 
 
 def _no_blanks(text: str) -> list[_Span]:

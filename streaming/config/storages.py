@@ -59,16 +59,11 @@ def spark_defaults(environ: Mapping[str, str]) -> Path:
 
 
 def _jars(name: str, environ: Mapping[str, str]) -> Iterator[Path]:
-    for folder in _jar_folders(environ):
-        yield from folder.glob(f"{name}*.jar")
-
-
-def _jar_folders(environ: Mapping[str, str]) -> Iterator[Path]:
     if home := environ.get("SPARK_HOME"):
-        yield Path(home, "jars")
+        yield from Path(home, "jars").glob(f"{name}*.jar")
     spec = find_spec("pyspark")  # without importing it
     if spec is not None and spec.origin is not None:
-        yield Path(spec.origin).parent / "jars"
+        yield from (Path(spec.origin).parent / "jars").glob(f"{name}*.jar")
 
 
 def _hadoop_version() -> str | None:

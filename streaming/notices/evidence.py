@@ -51,14 +51,11 @@ class _Field(NamedTuple):
     def __format__(self, spec: str) -> str:
         first, _, last = spec[1:].rpartition("|")
         if spec.startswith("?"):
-            return first if self._has_value() else last
+            is_amount = type(self.value) is int and not self.name.endswith("_ts")
+            return first if is_amount or self._number() else last
         if spec.startswith("#"):
             return first if self._number() == 1 else last
         return str(_UNITS[spec](self.value)) if spec and self.value is not None else self.text
-
-    def _has_value(self) -> bool:
-        is_amount = type(self.value) is int and not self.name.endswith("_ts")
-        return is_amount or bool(self._number())
 
     def _number(self) -> Any:
         """The number of clients or of a list's items; any other value itself."""

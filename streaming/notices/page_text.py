@@ -1,6 +1,7 @@
 """The notification for a person who was just woken: group and finding in the title, the most important lines first."""
 
 from collections.abc import Iterator, Sequence
+from itertools import starmap
 
 from schemas.facts import Kind
 from streaming.notices import fitting
@@ -11,6 +12,7 @@ from streaming.notices.language import Language
 from streaming.notices.languages import LANGUAGES
 from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert, Site, Text
 from streaming.notices.trouble_text import trouble_sentences
+from streaming.wording.lists import grouped
 from streaming.wording.names import cut
 from streaming.wording.times import clock
 
@@ -194,18 +196,13 @@ class _Page:
         )
         if notice.cause is not None:
             yield fitting.line(parts.cause_line(notice.cause, words, self.is_over))
-        by_group: dict[str, list[OpenAlert]] = {group: [] for group in notice.groups}
-        for alert in self.alerts:
-            by_group.setdefault(alert.group, []).append(alert)
-        in_order = sorted(by_group.items(), key=lambda item: self._place(item[1]))
-        yield fitting.lines([self._of_group(group, alerts) for group, alerts in in_order], words.more_groups)
+        by_group = grouped(self.alerts, lambda alert: alert.group)  # that of the worst alert first
+        by_group |= {group: [] for group in notice.groups if group not in by_group}
+        yield fitting.lines(starmap(self._of_group, by_group.items()), words.more_groups)
         if self.is_over:
             return
         yield fitting.lines(parts.change_lines(self.alerts, words, self.now), words.more_changes)
         yield from self._what_to_do(words.storm_do, "", inspect_command(notice.cluster, self.site))
-
-    def _place(self, alerts: Sequence[OpenAlert]) -> int:
-        return self.alerts.index(alerts[0]) if alerts else len(self.alerts)
 
     def _of_group(self, group: str, alerts: Sequence[OpenAlert]) -> str:
         causes = dict.fromkeys(parts.shown(alert.fact.cause) for alert in alerts if alert.fact.cause)

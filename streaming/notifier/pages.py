@@ -195,26 +195,22 @@ def notice_of(page: Page, view: SinkView) -> Notice:
     causes = {alert.fact.cause for alert in shown}
     if page.trouble is not None:
         severity, since = Severity.CRITICAL, page.trouble.since_ts
+        groups = {page.trouble.group} - {""}
     else:
         severity = Severity(min((alert.fact.severity for alert in shown), key=_RANK.__getitem__))
         since = min(alert.since_ts for alert in shown)
+        groups = {alert.group for alert in shown}
     return Notice(
         key=page.key,
         status="firing" if ongoing else "resolved",
         severity=severity,
         cluster=page.cluster,
-        groups=_groups_of(page, shown),
+        groups=tuple(sorted(groups)),
         cause=causes.pop() if len(causes) == 1 else None,
         alerts=tuple(sorted(shown, key=lambda alert: (_RANK[alert.fact.severity], alert.group, alert.topic or ""))),
         trouble=page.trouble,
         since_ts=since,
     )
-
-
-def _groups_of(page: Page, shown: Iterable[OpenAlert]) -> tuple[str, ...]:
-    if page.trouble is not None:
-        return (page.trouble.group,) if page.trouble.group else ()
-    return tuple(sorted({alert.group for alert in shown}))
 
 
 def _why(page: Page, view: SinkView, now: int, settings: PageSettings) -> SendReason | None:
@@ -246,7 +242,10 @@ def _tells_more(
         return bool({subject_name(alert) for alert in alerts} - set(sent.subjects))
     present = {page.trouble.why} if page.trouble is not None and wanted else {alert.fact.cause for alert in alerts}
     held = {cause for cause, since in page.causes_since.items() if now - since >= settings.update_ms}
-    return _affects_more(affected(alerts), sent.affected) or bool(_explain_more(held & present, sent.causes))
+    unsaid = (held & present) - sent.causes
+    if sent.causes:
+        unsaid -= {Cause.UNEXPLAINED.value}  # it is no news after another cause
+    return bool(unsaid) or _affects_more(affected(alerts), sent.affected)
 
 
 def _affects_more(now: frozenset[str], told: frozenset[str]) -> bool:
@@ -263,11 +262,6 @@ def _topic_of(name: str) -> str:
     """Cluster, group and topic of a queue; for an alert without queues its whole name."""
     parts = name.split("\n")
     return "\n".join(parts[:3]) if len(parts) > 4 else name
-
-
-def _explain_more(causes: Collection[str], told: Collection[str]) -> set[str]:
-    """The causes that no notice has named. UNEXPLAINED is not news after another cause was named."""
-    return {cause for cause in causes if cause not in told and not (told and cause == Cause.UNEXPLAINED)}
 
 
 def trouble_changed(trouble: MonitorTrouble, sent: LastSent, now: int, settings: PageSettings) -> bool:

@@ -59,10 +59,11 @@ def alert_view(alert: OpenAlert, words: Language, now: int, site: Site) -> Alert
     fact = alert.fact
     do, for_now = advice_on(fact.cause, fact.kind, words)
     command = next_command(alert, site)
+    what = headline(alert, words, now, site.zone)
     return AlertView(
         known=alert,
         level=level_of(alert),
-        what=_what(alert, words, now, site),
+        what=words.stale_title.format(what=what) if fact.stale and alert.is_firing else what,
         ended_ts=None if alert.is_open else fact.resolved_ts or alert.ts,
         note=note_on(alert, words, now, site.zone),
         ending="" if alert.is_open else words.endings.get(fact.reason, "").format(kind=fact.kind),
@@ -86,11 +87,6 @@ def level_of(alert: OpenAlert) -> str:
     if is_right_for_now(alert):
         return "right"
     return alert.fact.severity if alert.is_firing else alert.fact.state
-
-
-def _what(alert: OpenAlert, words: Language, now: int, site: Site) -> str:
-    what = headline(alert, words, now, site.zone)
-    return words.stale_title.format(what=what) if alert.fact.stale and alert.is_firing else what
 
 
 def in_order(alerts: Iterable[OpenAlert]) -> list[OpenAlert]:

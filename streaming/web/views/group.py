@@ -118,7 +118,8 @@ def group_view(
 
     newest = newest_group(facts)
     status = newest.status if newest is not None else None
-    begun = _begun_ts(views)
+    still = [view.known for view in views if view.ended_ts is None]
+    begun = min((one.since_ts for one in [one for one in still if one.is_firing] or still), default=None)
     queues = _queue_rows(group, reason_of)
     minutes = asked.minutes or span_of((alert.since_ts for alert in open_alerts), now)
     return GroupView(
@@ -144,12 +145,6 @@ def group_view(
         queues_left_out=sum(row.number for row in queues[MOST_QUEUE_ROWS:]),
         timeline=timeline(facts, now, minutes, _seen_ts(group)),
     )
-
-
-def _begun_ts(alerts: Iterable[AlertView]) -> int | None:
-    """The time since when the first alert that fires, else the first open one, is so; None: there is none."""
-    still = [alert for alert in alerts if alert.ended_ts is None]
-    return min((one.known.since_ts for one in [one for one in still if one.known.is_firing] or still), default=None)
 
 
 def _by_cause(alerts: Iterable[AlertView]) -> tuple[tuple[AlertView, ...], ...]:

@@ -12,7 +12,7 @@ from streaming.core.group_status import REPEAT_STATUS_MS
 from streaming.core.waiting import REPEAT_WAITING_MS
 from streaming.explain.snapshot import is_unseen
 from streaming.explain.snapshot_from_facts import waiting_of_group
-from streaming.newest_facts import ClusterHealth, GroupName, KnownGroup
+from streaming.newest_facts import GroupName, KnownGroup
 from streaming.notices.affected import QueueKey, queue_keys
 from streaming.notices.notice import OpenAlert
 from streaming.web.views.alerts import in_order, level_of
@@ -122,13 +122,16 @@ class RankedGroups:
 def clusters_in(known: Known, now: int) -> tuple[Cluster, ...]:
     sizes = Counter(cluster for cluster, _ in known.groups)
     names = sorted({*sizes, *known.health} - {""})
-    return tuple(_cluster(name, sizes[name], known.health.get(name), now) for name in names)
-
-
-def _cluster(name: str, groups: int, health: ClusterHealth | None, now: int) -> Cluster:
-    seen_ts = None if health is None else health.newest_round_ts
-    status = None if health is None else health.status
-    return Cluster(name=name, groups=groups, seen_ts=seen_ts, is_blind=is_unseen(seen_ts, now), status=status)
+    return tuple(
+        Cluster(
+            name=name,
+            groups=sizes[name],
+            seen_ts=known.seen_ts(name),
+            is_blind=is_unseen(known.seen_ts(name), now),
+            status=known.health[name].status if name in known.health else None,
+        )
+        for name in names
+    )
 
 
 def findings_of(counts: dict[str, int], retry_counts: dict[str, int] | None) -> tuple[tuple[str, int], ...]:
