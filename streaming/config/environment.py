@@ -36,7 +36,7 @@ def read_environment(environ: Mapping[str, str]) -> Overrides:
     for name in sorted(environ):
         if name.upper().startswith(PREFIX):
             key = tuple(name[len(PREFIX) :].lower().split(DELIMITER))
-            if _matches(key):
+            if all(key) and field_at(key) is not None and (key[0] != "groups" or len(key) == 1):
                 names[_as_in_file(key)] = name
             else:
                 faults.append(Fault(name, (), NO_VALUE, _no_such_key(key)))
@@ -60,10 +60,6 @@ class _Source(EnvSettingsSource):
             return json.loads(value)
         except (ValueError, RecursionError):
             return value
-
-
-def _matches(key: KeyPath) -> bool:
-    return all(key) and field_at(key) is not None and (key[0] != "groups" or len(key) == 1)
 
 
 def _as_in_file(key: tuple[str, ...]) -> KeyPath:

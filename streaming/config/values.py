@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from enum import Enum, auto
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
@@ -55,9 +56,9 @@ def _folder(written: str) -> str:
         raise ValueError("a folder; the home folder of this user is not known") from error
 
 
-def _file(written: str) -> str:
-    """The absolute path; empty stays empty."""
-    return _folder(written) if written else ""
+def _if_any(checked: Callable[[str], str]) -> Callable[[str], str]:
+    """The same check, but an empty text stays empty."""
+    return lambda written: checked(written) if written else ""
 
 
 def _local_folder(written: str) -> str:
@@ -65,10 +66,6 @@ def _local_folder(written: str) -> str:
     if is_address(folder):
         raise ValueError(LOCAL_FOLDER)
     return folder
-
-
-def _local_folder_if_any(written: str) -> str:
-    return _local_folder(written) if written else ""
 
 
 def is_address(folder: str) -> bool:
@@ -191,12 +188,12 @@ PATTERN = 'a shell pattern, not empty: "*" any text, "?" any character, "[ab]" o
 
 Folder = Annotated[str, Field(description=FOLDER), AfterValidator(_folder)]
 LocalFolder = Annotated[str, Field(description=LOCAL_FOLDER), AfterValidator(_local_folder)]
-LocalFolderIfAny = Annotated[str, Field(description=LOCAL_FOLDER_IF_ANY), AfterValidator(_local_folder_if_any)]
+LocalFolderIfAny = Annotated[str, Field(description=LOCAL_FOLDER_IF_ANY), AfterValidator(_if_any(_local_folder))]
 Offsets = Annotated[str, Field(description=OFFSETS), AfterValidator(_offsets)]
 Topic = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$", description=TOPIC)]
 TopicIfAny = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,249}$", description=f"{TOPIC}; or empty")]
 Clusters = Annotated[dict[str, str], Field(description=CLUSTERS), AfterValidator(_name_servers)]
-File = Annotated[str, Field(description=FILE), AfterValidator(_file)]
+File = Annotated[str, Field(description=FILE), AfterValidator(_if_any(_folder))]
 Listen = Annotated[str, Field(description=LISTEN), AfterValidator(_listen)]
 ListenIfAny = Annotated[str, Field(description=LISTEN_IF_ANY), AfterValidator(_listen_if_any)]
 Networks = Annotated[list[str], Field(description=NETWORKS), AfterValidator(_networks)]

@@ -73,14 +73,10 @@ def _family(metric: Metric, values: dict[tuple[str, ...], float | Histogram]) ->
     family: Any = metric.type(metric.name, metric.help, labels=metric.labels)
     for labels, value in values.items():
         if isinstance(value, Histogram):
-            _add_buckets(family, dict(zip(metric.labels, labels, strict=True)), value)
+            own = dict(zip(metric.labels, labels, strict=True))
+            for sample in (sample for one in value.collect() for sample in one.samples):
+                if not sample.name.endswith("_created"):
+                    family.add_sample(sample.name, own | sample.labels, sample.value)
         else:
             family.add_metric(labels, value)
     return family
-
-
-def _add_buckets(family: Family, labels: dict[str, str], histogram: Histogram) -> None:
-    for own in histogram.collect():
-        for sample in own.samples:
-            if not sample.name.endswith("_created"):
-                family.add_sample(sample.name, labels | sample.labels, sample.value)

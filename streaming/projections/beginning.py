@@ -43,13 +43,15 @@ def can_go_on(tables: str, log: FactsLog, read: Position) -> bool:
 
     Raises CheckpointError if it is now another table.
     """
-    newest = log.newest()
-    if newest.id != read.table:
+    table = log.table()
+    if str(table.metadata().id) != read.table:
         raise CheckpointError(
             f"the facts in {tables} are not those that the tables beside them were made from: restore them, or delete "
             f"{tables}/_checkpoints and all tables but facts"
         )
-    return _is_there(log, read.version) if read.initial else log.has(read.version) or read.version == newest.version + 1
+    return (
+        _is_there(log, read.version) if read.initial else log.has(read.version) or read.version == table.version() + 1
+    )
 
 
 def start_over(tables: str, log: FactsLog) -> Progress:

@@ -10,10 +10,10 @@ from schemas.facts import OWNED_BY_NO_CLIENT, Payload, payload_column
 from schemas.table_definition import Column, Form, Table
 from schemas.tables import FACTS
 from streaming.tables.arrow_types import arrow_schema, arrow_type, without_comments
+from streaming.tables.fact_rows import KEY_COLUMNS
 
 Value = Callable[[Column, pa.Table], pa.ChunkedArray]
 
-KEYS = ("fact", "seq", "cluster", "group", "topic", "ts")
 PREVIEW_BYTES = 200
 FACTS_SCHEMA = arrow_schema(FACTS)
 _NO_OWNER_IS_PROVEN = pa.array([kind.value for kind in OWNED_BY_NO_CLIENT])
@@ -30,7 +30,7 @@ def _facts_of(table: Table, facts: pa.Table) -> pa.Table:
     """The facts of the table's kinds, with the columns that they fill."""
     kinds: tuple[type[Payload], ...] = table.kinds  # type: ignore[assignment]
     chosen = facts.filter(pc.is_in(facts["fact"], pa.array([kind.fact for kind in kinds])))
-    chosen = chosen.select([*KEYS, *map(payload_column, kinds)])
+    chosen = chosen.select([*KEY_COLUMNS, *map(payload_column, kinds)])
     return chosen if table.needs is None else chosen.filter(pc.is_valid(_at(table.needs, chosen)))
 
 

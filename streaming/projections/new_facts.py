@@ -8,13 +8,14 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from schemas.facts import PAYLOADS, payload_column
-from streaming.projections.columns import FACTS_SCHEMA, KEYS
+from streaming.projections.columns import FACTS_SCHEMA
 from streaming.projections.progress import Position
+from streaming.tables.fact_rows import KEY_COLUMNS
 from streaming.tables.facts_log import FactsLog
 
 ROWS_A_PIECE = 25_000
 ROWS_A_BATCH = 50_000
-SCHEMA = pa.schema([FACTS_SCHEMA.field(name) for name in (*KEYS, *map(payload_column, PAYLOADS))])
+SCHEMA = pa.schema([FACTS_SCHEMA.field(name) for name in (*KEY_COLUMNS, *map(payload_column, PAYLOADS))])
 
 
 class NewFacts(NamedTuple):

@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
-from pyarrow.fs import FileSystem
 
 from schemas.table_definition import Column, Table
 from schemas.tables import CURRENT, FACTS, HISTORY, NOTIFICATIONS
@@ -86,7 +85,9 @@ class Database:
     def _register(self, table: Table) -> bool:
         path = f"{delta_uri(self._tables)}/{table.name}"
         try:
-            rows = DeltaTable(path).to_pyarrow_dataset(filesystem=self._files(table))
+            # pyarrow reads ahead also after the last row that DuckDB wants. If it does that in Python while Python
+            # ends, the process crashes or never ends. Its own file system, for local files, needs no Python.
+            rows = DeltaTable(path).to_pyarrow_dataset(filesystem=files_in(path) if self.is_local else None)
         except TableNotFoundError:
             self._db.register(table.name, arrow_schema(table).empty_table())
             return False
@@ -99,14 +100,6 @@ class Database:
         else:
             self._db.register(table.name, rows)
         return True
-
-    def _files(self, table: Table) -> FileSystem | None:
-        """The local files of the table; None: deltalake reads an object store.
-
-        pyarrow reads ahead also after the last row that DuckDB wants. If it does that in Python while Python ends, the
-        process crashes or never ends. Local files need no Python.
-        """
-        return files_in(f"{self._tables}/{table.name}") if self.is_local else None
 
     def _register_with_new_names(self, name: str, rows: Any, older: list[Column]) -> None:
         """The table of an older evenkeel until a newer one writes to it."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -16,13 +16,6 @@ from pyarrow.fs import FileSystem, FileType
 from schemas.facts import PAYLOADS, Fact, Payload, payload_column
 from streaming.tables.fact_rows import KEY_COLUMNS, facts_of
 from streaming.tables.storage import delta_uri, files_in
-
-
-class Facts(NamedTuple):
-    """A facts table as it is now: Delta's id of it, and its newest version."""
-
-    id: str
-    version: int
 
 
 class FactsLog:
@@ -44,10 +37,6 @@ class FactsLog:
 
     def table(self, version: int | None = None) -> DeltaTable:
         return DeltaTable(self.path, version=version)
-
-    def newest(self) -> Facts:
-        table = self.table()
-        return Facts(str(table.metadata().id), table.version())
 
     def has(self, version: int) -> bool:
         """Whether the log has this commit. It may come later, or may be deleted."""

@@ -40,14 +40,15 @@ def keep_serving(settings: WebSettings, watch: Watch, stop: Event, exposed: Expo
 
 def serve_watched(settings: WebSettings, watch: Watch, stop: Event, exposed: Exposed | None = None) -> None:
     """Serve what ``watch`` reads; the caller has started it. ``exposed``: the process's metrics; None: pages only."""
-    listening = listening_socket(settings.listen.host, settings.listen.port, "web.listen")
-    scheme = "https" if settings.listen.certificate else "http"
-    log.info("pages of %s at %s/", settings.tables, base_address(scheme, settings.listen.host, listening))
+    web, (host, port) = settings.web, settings.web.address()
+    listening = listening_socket(host, port, "web.listen")
+    scheme = "https" if web.tls_cert_file else "http"
+    log.info("pages of %s at %s/", settings.tables, base_address(scheme, host, listening))
     serve_until(
         stop,
         web_app(settings, watch, exposed),
         listening,
         MOST_CONNECTIONS,
-        ssl_certfile=settings.listen.certificate or None,
-        ssl_keyfile=settings.listen.key or None,
+        ssl_certfile=web.tls_cert_file or None,
+        ssl_keyfile=web.tls_key_file or None,
     )

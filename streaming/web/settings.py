@@ -10,7 +10,7 @@ from shutil import which
 from typing import NamedTuple
 
 from streaming.config.alerts import Alerts
-from streaming.config.sections import Config
+from streaming.config.sections import Config, Web
 from streaming.config.values import is_loopback
 from streaming.networks import networks
 from streaming.notices.notice import Site
@@ -18,15 +18,6 @@ from streaming.notifier.from_config import site_of
 from streaming.tables.storage import replayed_by
 from streaming.web.security.access import AccessRules
 from streaming.web.security.users import read_users
-
-
-class Listen(NamedTuple):
-    """The address to listen on. ``certificate`` and ``key``: files for TLS, both or none."""
-
-    host: str
-    port: int
-    certificate: str = ""
-    key: str = ""
 
 
 class WebSettings(NamedTuple):
@@ -38,7 +29,7 @@ class WebSettings(NamedTuple):
 
     tables: str
     state: Path
-    listen: Listen
+    web: Web
     access: AccessRules
     site: Site
     series_limit: int
@@ -47,11 +38,11 @@ class WebSettings(NamedTuple):
 def web_settings(config: Config, alerts: Alerts, file: Path | None = None) -> WebSettings:
     """The settings. ``file``: the configuration's path, for commands. Raises SetupError for a wrong file of users."""
     web = config.web
-    host, port = web.address()
+    host, _ = web.address()
     return WebSettings(
         tables=config.tables.path,
         state=Path(config.notify.state).resolve(),
-        listen=Listen(host, port, web.tls_cert_file, web.tls_key_file),
+        web=web,
         access=AccessRules(
             users=read_users(web.users),
             needs_user=bool(web.users or web.proxies) or not is_loopback(host),

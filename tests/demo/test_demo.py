@@ -83,7 +83,7 @@ def test_it_tells_of_healthy_groups_and_of_alerts_with_their_cause_and_ends(tmp_
     progress = read_progress(str(tmp_path / "kept" / "tables"))
     assert progress is not None
     assert progress.pending is None
-    assert progress.done.version > FactsLog(str(tmp_path / "kept" / "tables" / "facts")).newest().version
+    assert progress.done.version > FactsLog(str(tmp_path / "kept" / "tables" / "facts")).table().version()
     assert replayed_by(str(tmp_path / "kept" / "tables")) == "evenkeel demo"
     (query,) = re.findall(r"^(\S+ - <<'EOF'\nimport duckdb\n.*?^EOF)$", said, re.MULTILINE | re.DOTALL)
     answer = subprocess.run(["bash", "-c", query], capture_output=True, text=True, check=False)

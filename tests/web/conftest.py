@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from streaming.config.sections import Web
 from streaming.notices.notice import Site
 from streaming.web.live.watch import Watch
 from streaming.web.security.access import AccessRules
 from streaming.web.security.users import Users
-from streaming.web.settings import Listen, WebSettings
+from streaming.web.settings import WebSettings
 from tests.web.a_day import a_day
 from tests.web.browser import driver
 from tests.web.made_tables import make_tables
@@ -46,7 +47,7 @@ def settings(tables: Path, tmp_path: Path) -> WebSettings:
     """Only this machine, without users; everybody may silence."""
     rules = AccessRules(NOBODY, needs_user=False, may_silence=frozenset("*"))
     return WebSettings(
-        str(tables), tmp_path / "notifier", Listen("127.0.0.1", 8400), rules, Site(), series_limit=20_000
+        str(tables), tmp_path / "notifier", Web(listen="127.0.0.1:8400"), rules, Site(), series_limit=20_000
     )
 
 

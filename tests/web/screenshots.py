@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from schemas.facts import Fact
 from streaming.cli import main as evenkeel
+from streaming.config.sections import Web
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.loopback.kafka import free_port
 from streaming.notices.notice import Site
@@ -27,7 +28,7 @@ from streaming.web.live.watch import Watch
 from streaming.web.security.access import AccessRules
 from streaming.web.security.users import Users
 from streaming.web.server import serve_watched
-from streaming.web.settings import Listen, WebSettings
+from streaming.web.settings import WebSettings
 from tests.tables.written import commit
 from tests.web.browser import MISSING, Look, browser, driver
 from tests.web.made_tables import CLUSTER, health_of
@@ -82,7 +83,7 @@ def tables_in(folder: Path) -> WebSettings:
     run_projections(str(tables))
     mark_replayed(tables, "make screenshots")
     rules = AccessRules(Users({}, {}), needs_user=False, may_silence=frozenset("*"))
-    return WebSettings(str(tables), folder / "notifier", Listen("127.0.0.1", 0), rules, Site(), series_limit=20_000)
+    return WebSettings(str(tables), folder / "notifier", Web(listen="127.0.0.1:0"), rules, Site(), series_limit=20_000)
 
 
 def _in_cluster(fact: Fact) -> Fact:
@@ -95,7 +96,7 @@ def served(settings: WebSettings) -> Iterator[str]:
     watch, stop = Watch(settings.tables), Event()
     watch.read()
     watch.start_reading(stop)
-    thread = Thread(target=serve_watched, args=(settings._replace(listen=Listen("127.0.0.1", port)), watch, stop))
+    thread = Thread(target=serve_watched, args=(settings._replace(web=Web(listen=f"127.0.0.1:{port}")), watch, stop))
     thread.start()
     try:
         yield f"http://127.0.0.1:{port}"

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from schemas.facts import AlertFact, Fact, GroupFact, HealthFact, RebalanceFact
+from streaming.config.sections import Web
 from streaming.metrics.exposition import Exposed, Exposition
 from streaming.metrics.series import MOST_CLUSTERS
 from streaming.notices.notice import Site
@@ -15,7 +16,7 @@ from streaming.web.live.exposed import STALE_AFTER_S, facts_troubles
 from streaming.web.live.watch import Watch
 from streaming.web.security.access import AccessRules
 from streaming.web.security.users import new_token, read_users
-from streaming.web.settings import Listen, WebSettings
+from streaming.web.settings import WebSettings
 from streaming.web.views.group_series import group_series
 from streaming.web.views.known import Known
 from tests.metrics.scraping import Scrape, of_process
@@ -195,7 +196,7 @@ def test_where_users_are_asked_for_prometheus_needs_a_token(
     file.write_text(line + "\n")
     rules = AccessRules(read_users(str(file)), needs_user=True)
     app = web_app(
-        WebSettings(settings.tables, settings.state, Listen("0.0.0.0", 1), rules, Site(), series_limit=20_000), watch
+        WebSettings(settings.tables, settings.state, Web(listen="0.0.0.0:1"), rules, Site(), series_limit=20_000), watch
     )
     assert ask(app, "/metrics").status == ask(app, "/readyz").status == 401
     assert ask(app, "/healthz").status == 200

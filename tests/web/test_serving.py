@@ -12,6 +12,7 @@ from urllib.request import ProxyHandler, build_opener
 import pytest
 
 from streaming import http_serving
+from streaming.config.sections import Web
 from streaming.errors import AwayError
 from streaming.http_serving import listening_socket
 from streaming.loopback.kafka import free_port
@@ -20,7 +21,7 @@ from streaming.web.live.watch import Watch
 from streaming.web.security.access import Access
 from streaming.web.security.guard import MOST_AT_ONCE, Guard
 from streaming.web.server import MOST_CONNECTIONS, keep_serving
-from streaming.web.settings import Listen, WebSettings
+from streaming.web.settings import WebSettings
 from tests.metrics.scraping import get, scrape
 from tests.web.asking import ask
 
@@ -61,7 +62,7 @@ def page(port: int) -> str:
 
 
 def test_the_pages_are_served_until_the_job_ends(settings: WebSettings, port: int) -> None:
-    with served(settings._replace(listen=Listen("127.0.0.1", port))):
+    with served(settings._replace(web=Web(listen=f"127.0.0.1:{port}"))):
         while "orders" not in (shown := page(port)):  # it listens before it has read the tables
             time.sleep(0.1)
     assert "invoices" in shown
@@ -74,7 +75,7 @@ def test_a_port_that_is_taken_is_tried_again(
     with socket.socket() as other, caplog.at_level(logging.ERROR):
         other.bind(("127.0.0.1", port))
         other.listen()
-        with served(settings._replace(listen=Listen("127.0.0.1", port))):
+        with served(settings._replace(web=Web(listen=f"127.0.0.1:{port}"))):
             while "cannot be listened on" not in caplog.text:
                 time.sleep(0.05)
             other.close()
@@ -90,7 +91,7 @@ def test_an_address_that_this_machine_does_not_have_yet_may_be_there_later(host:
 
 @pytest.mark.slow
 def test_prometheus_can_scrape_beside_the_pages(settings: WebSettings, port: int) -> None:
-    with served(settings._replace(listen=Listen("127.0.0.1", port))):
+    with served(settings._replace(web=Web(listen=f"127.0.0.1:{port}"))):
         page(port)
         while not (found := scrape(f"http://127.0.0.1:{port}")).of("evenkeel_group_status"):
             time.sleep(1)  # it listens before it has read the tables, and a text is kept for a second
@@ -104,7 +105,7 @@ UNFINISHED = b"POST /silence HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\
 @pytest.mark.slow
 @pytest.mark.parametrize("unfinished", [UNFINISHED, UNFINISHED.replace(b"/silence", b"/plan"), UNFINISHED[:30]])
 def test_forms_that_are_never_sent_whole_keep_nobody_out(settings: WebSettings, port: int, unfinished: bytes) -> None:
-    with served(settings._replace(listen=Listen("127.0.0.1", port))), ExitStack() as stack:
+    with served(settings._replace(web=Web(listen=f"127.0.0.1:{port}"))), ExitStack() as stack:
         page(port)
         for _ in range(MOST_CONNECTIONS + 10):
             one = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S))

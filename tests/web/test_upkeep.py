@@ -15,7 +15,7 @@ from streaming.tables.arrow_types import arrow_schema, without_comments
 from streaming.web.live.group_reader import read_notifications
 from streaming.web.live.upkeep_reader import read_upkeep
 from streaming.web.views.known import Known
-from streaming.web.views.upkeep import Fault, Quarantined, Sink, Upkeep, clusters_seen, refused_groups
+from streaming.web.views.upkeep import Sink, Upkeep, clusters_seen, refused_groups
 from streaming.web.words import words_in
 from tests.notifier.facts import NOW as OF_HEALTH
 from tests.notifier.facts import health
@@ -48,11 +48,11 @@ def test_what_the_tables_tell_of_evenkeel(tmp_path: Path) -> None:
     found = read_upkeep(str(tmp_path), NOW)
     assert found.sinks == (Sink("chat", NOW, None, 1, 0), Sink("pager", NOW - 60_000, NOW - 30_000, 1, 1))
     assert [sink.is_failing for sink in found.sinks] == [False, True]
-    assert found.quarantined == (Quarantined("bad_json", 2, NOW, "x", "T"),)
-    assert found.faults == (Fault(NOW, "c", "g", "events_lost", "s: 3"),)
+    assert found.quarantined == ({"reason": "bad_json", "number": 2, "ts": NOW, "detail": "x", "place": "T"},)
+    assert found.faults == ({"ts": NOW, "cluster": "c", "group": "g", "fault": "events_lost", "what": "s: 3"},)
     assert read_upkeep(str(tmp_path), NOW + 3 * 86_400_000).sinks == ()
     told = read_notifications(str(tmp_path), ["g"], NOW)
-    assert [(one.sink, one.outcome, one.ts) for one in told] == [("chat", "delivered", NOW)]
+    assert [(one["sink"], one["outcome"], one["ts"]) for one in told] == [("chat", "delivered", NOW)]
     assert read_notifications(str(tmp_path), [], NOW) == []
 
 

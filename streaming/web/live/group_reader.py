@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import Any
 
 from deltalake.exceptions import DeltaError
-from msgspec import Struct
 
 from schemas.facts import AlertFact, Fact, GroupFact, MemberFact, MembershipFact, Payload, QueueFact, RebalanceFact
 from schemas.tables import FACTS, MEMBERSHIP_CHANGES, NOTIFICATIONS, REBALANCES
@@ -21,18 +21,6 @@ MOST_COMMITS = 200  # with more commits than this, reading the table is quicker 
 MOST_NOTIFICATIONS = 50
 
 
-class Notification(Struct, frozen=True, kw_only=True):
-    """The outcome of a page at one destination: a row of the table ``notifications``. ``ts`` in epoch milliseconds."""
-
-    ts: int
-    sink: str
-    outcome: str
-    detail: str | None
-    status: str
-    title: str
-    key: str
-
-
 def read_now(tables: str, name: GroupName, known: Known, now: int, hours: int) -> list[Fact]:
     """The group's newest facts and those of the last hours, at least one. Raises SourceError if there is none.
 
@@ -46,10 +34,11 @@ def read_now(tables: str, name: GroupName, known: Known, now: int, hours: int) -
     newer = _facts_after(tables, progress, name)
     if newer is None and FactsLog(f"{tables}/{FACTS.name}").exists():
         return read_group(tables, name[1], name[0], None)
-    facts = _together(facts, newer or [])
+    have = {(fact.seq, fact.ts) for fact in facts}  # the tables may contain some of the newer ones
+    facts += [one for one in newer or [] if (one.seq, one.ts) not in have]
     if not facts:
         raise SourceError(f"no group {name[1]} of cluster {name[0]} is known")
-    return facts
+    return sorted(facts, key=lambda fact: fact.seq)
 
 
 def _facts_after(tables: str, progress: Progress | None, name: GroupName) -> list[Fact] | None:
@@ -58,27 +47,27 @@ def _facts_after(tables: str, progress: Progress | None, name: GroupName) -> lis
         return None
     log, begin = FactsLog(f"{tables}/{FACTS.name}"), progress.done.version
     try:
-        if log.newest().id != progress.done.table:
+        if str(log.table().metadata().id) != progress.done.table:
             return None
         commits = list(islice(log.commits(begin, KINDS, *name), MOST_COMMITS))
-        is_whole = len(commits) < MOST_COMMITS and log.newest().version < begin + len(commits)
+        is_whole = len(commits) < MOST_COMMITS and log.table().version() < begin + len(commits)
     except (DeltaError, OSError):
         return None  # compacted and deleted meanwhile
     return [fact for commit in commits for fact in commit] if is_whole else None
 
 
-def read_notifications(tables: str, fingerprints: Sequence[str], since: int) -> list[Notification]:
-    """The pages sent about these alerts, the newest first."""
+def read_notifications(tables: str, fingerprints: Sequence[str], since: int) -> list[dict[str, Any]]:
+    """The pages sent about these alerts, the newest first: rows of ``notifications``, with ``ts`` in milliseconds."""
     if not fingerprints:
         return []
     any_of = " OR ".join(f'array_has("fingerprints", {text(one)})' for one in fingerprints)
-    columns = ["ts", "sink", "outcome", "detail", "status", "title", "key"]
+    columns = ["ts", "sink", "outcome", "detail", "title"]
     path = f"{tables}/{NOTIFICATIONS.name}"
     with damage_said(path):
         rows = Selection(path)
     then = f"ORDER BY ts DESC LIMIT {MOST_NOTIFICATIONS}"
     found = rows.rows(columns, f"{is_of_day_from(since)} AND ({any_of})", then).to_pylist()
-    return [Notification(**row | {"ts": millis(row["ts"])}) for row in found]
+    return [row | {"ts": millis(row["ts"])} for row in found]
 
 
 def _beginnings(name: GroupName, known: Known) -> Iterable[int]:
@@ -87,9 +76,3 @@ def _beginnings(name: GroupName, known: Known) -> Iterable[int]:
     if group is not None:
         yield group.ts
     yield from (alert.fact.active_ts for alert in known.open_alerts(name))
-
-
-def _together(facts: list[Fact], newer: list[Fact]) -> list[Fact]:
-    """All facts in their order. The tables may already contain some of the newer ones."""
-    have = {(fact.seq, fact.ts) for fact in facts}
-    return sorted([*facts, *(one for one in newer if (one.seq, one.ts) not in have)], key=lambda fact: fact.seq)

@@ -6,7 +6,7 @@ from typing import Any
 
 from schemas.tables import MONITOR_FAULTS, NOTIFICATIONS, QUARANTINE
 from streaming.tables.query import is_of_day_from, millis, selection_of
-from streaming.web.views.upkeep import Fault, Quarantined, Sink, Upkeep
+from streaming.web.views.upkeep import Sink, Upkeep
 
 MOST_ROWS = 20
 _DAY_MS = 86_400_000
@@ -17,8 +17,8 @@ def read_upkeep(tables: str, now: int) -> Upkeep:
     day = is_of_day_from(now - _DAY_MS)
     return Upkeep(
         _rows(tables, NOTIFICATIONS.name, f"{_SINKS} WHERE {day} GROUP BY sink ORDER BY sink", Sink),
-        _rows(tables, QUARANTINE.name, f"{_QUARANTINED} WHERE {day} {_BY_REASON}", Quarantined),
-        _rows(tables, MONITOR_FAULTS.name, f"{_FAULTS} WHERE {day} ORDER BY ts DESC LIMIT {MOST_ROWS}", _fault),
+        _rows(tables, QUARANTINE.name, f"{_QUARANTINED} WHERE {day} {_BY_REASON}", dict),
+        _rows(tables, MONITOR_FAULTS.name, f"{_FAULTS} WHERE {day} ORDER BY ts DESC LIMIT {MOST_ROWS}", dict),
     )
 
 
@@ -33,7 +33,10 @@ _QUARANTINED = """
            coalesce(max(detail), '') AS detail, coalesce(max(source_topic), '') AS place FROM rows
 """
 _BY_REASON = f"GROUP BY reason ORDER BY number DESC LIMIT {MOST_ROWS}"
-_FAULTS = 'SELECT ts, "cluster", consumer_group AS "group", fault, error, "source", events_lost FROM rows'
+_FAULTS = """
+    SELECT ts, "cluster", consumer_group AS "group", fault,
+           coalesce(nullif(error, ''), concat("source", ': ', events_lost)) AS what FROM rows
+"""
 
 
 def _rows(tables: str, name: str, sql: str, made: Callable[..., Any]) -> tuple[Any, ...]:
@@ -44,7 +47,3 @@ def _rows(tables: str, name: str, sql: str, made: Callable[..., Any]) -> tuple[A
         made(**{key: millis(value) if isinstance(value, datetime) else value for key, value in row.items()})
         for row in found
     )
-
-
-def _fault(ts: int, cluster: str, group: str, fault: str, error: str | None, source: str, events_lost: int) -> Fault:
-    return Fault(ts, cluster, group, fault, error or f"{source}: {events_lost}")

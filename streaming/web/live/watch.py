@@ -54,7 +54,9 @@ class Changes:
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while (number := self.number(group)) <= after:
-            told = self._event(loop)
+            if self._loop is not loop or self._told is None:
+                self._loop, self._told = loop, asyncio.Event()
+            told = self._told
             if self.number(group) > after:
                 continue
             try:
@@ -62,11 +64,6 @@ class Changes:
             except asyncio.TimeoutError:
                 return None
         return number
-
-    def _event(self, loop: asyncio.AbstractEventLoop) -> asyncio.Event:
-        if self._loop is not loop or self._told is None:
-            self._loop, self._told = loop, asyncio.Event()
-        return self._told
 
     def _wake(self, told: asyncio.Event) -> None:
         if self._told is told:

@@ -1,5 +1,7 @@
 """An alert: the page to which a notification links. The alert can be silenced here."""
 
+from typing import Any
+
 from starlette.requests import Request
 
 from streaming.errors import MonitorError, SourceError
@@ -10,7 +12,7 @@ from streaming.notices.commands import silence_command
 from streaming.notices.notice import OpenAlert
 from streaming.notifier.silences import is_silenced
 from streaming.web.context import Answer, NotFound
-from streaming.web.live.group_reader import Notification, read_notifications
+from streaming.web.live.group_reader import read_notifications
 from streaming.web.pages.group_page import GroupFacts
 from streaming.web.pages.silences import SCOPES, SILENCE_MINUTES, silence_of
 from streaming.web.rendering import address
@@ -74,7 +76,7 @@ def _scopes(alert: OpenAlert, known: Known, now: int) -> list[tuple[str, tuple[O
     return [(scope, silence_rows([one], everything, now)[0].alerts) for scope, one in tried.items()]
 
 
-def _told(alert: OpenAlert, tables: str) -> list[Notification]:
+def _told(alert: OpenAlert, tables: str) -> list[dict[str, Any]]:
     """The pages sent of this alert; none if the notifier's table cannot be read."""
     try:
         return read_notifications(tables, [alert.fact.fingerprint], min(alert.fact.active_ts, alert.ts) - DAY_MS)

@@ -11,7 +11,7 @@ from streaming.newest_facts import KnownGroup, newest_alerts, newest_group
 from streaming.notices.language import Language
 from streaming.notices.notice import Site
 from streaming.web.views.alerts import AlertView, alert_view, in_order
-from streaming.web.views.overview import STATES, Waiting, findings_of, lag_of
+from streaming.web.views.overview import Waiting, findings_of, lag_of, state_shown
 from streaming.web.views.queue_map import QueueMap, level_of, queue_map
 from streaming.web.views.timeline import Timeline, span_of, timeline
 from streaming.wording.lists import grouped
@@ -124,7 +124,7 @@ def group_view(
     minutes = asked.minutes or span_of((alert.since_ts for alert in open_alerts), now)
     return GroupView(
         group=group,
-        state=_state(group, views),
+        state="firing" if any(view.known.is_firing for view in views) else state_shown(group.status),
         since_ts=begun if begun is not None else known.since_ts if known is not None else group.status_ts,
         since_is_lower_bound=begun is None and known is not None and known.since_is_lower_bound,
         reason=reason_of(group),
@@ -152,12 +152,6 @@ def _by_cause(alerts: Iterable[AlertView]) -> tuple[tuple[AlertView, ...], ...]:
     return tuple(
         map(tuple, grouped(alerts, lambda alert: alert.known.fact.cause or alert.known.fact.fingerprint).values())
     )
-
-
-def _state(group: ExplainedGroup, alerts: Iterable[AlertView]) -> str:
-    if any(alert.known.is_firing for alert in alerts):
-        return "firing"
-    return group.status if group.status in STATES else "unknown"
 
 
 def _doubt(group: ExplainedGroup, now: int) -> tuple[str, int]:

@@ -158,7 +158,7 @@ def _row(group: KnownGroup, alerts: Iterable[OpenAlert], is_old: bool, now: int)
     begun = [alert.since_ts for alert in firing or ranked]
     return OverviewRow(
         known=group,
-        state="firing" if firing else _state(group.status.status),
+        state="firing" if firing else state_shown(group.status.status),
         severity=firing[0].fact.severity if firing else "",
         level=level_of(firing[0]) if firing else "",
         alerts=ranked,
@@ -188,7 +188,7 @@ def _unknown_row(name: GroupName, alerts: Sequence[OpenAlert], now: int) -> Over
     return _row(KnownGroup(*name, -1, newest, newest, True, nothing), alerts, False, now)
 
 
-def _state(status: str) -> str:
+def state_shown(status: str | None) -> str:
     return status if status in STATES else "unknown"
 
 

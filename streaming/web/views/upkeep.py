@@ -1,6 +1,6 @@
 """The state of evenkeel itself: if it sees each cluster, what could not be used, and if notifications arrive."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from streaming.newest_facts import ClusterHealth, KnownGroup
 from streaming.web.views.known import Known, state_of
@@ -22,28 +22,12 @@ class Sink(NamedTuple):
         return self.failed_ts is not None and self.failed_ts > (self.delivered_ts or 0)
 
 
-class Quarantined(NamedTuple):
-    reason: str
-    number: int
-    ts: int
-    detail: str
-    place: str
-
-
-class Fault(NamedTuple):
-    ts: int
-    cluster: str
-    group: str
-    fault: str
-    what: str
-
-
 class Upkeep(NamedTuple):
     """The upkeep of today and yesterday."""
 
     sinks: tuple[Sink, ...]
-    quarantined: tuple[Quarantined, ...]
-    faults: tuple[Fault, ...]
+    quarantined: tuple[dict[str, Any], ...]
+    faults: tuple[dict[str, Any], ...]
 
 
 class ClusterSight(NamedTuple):
