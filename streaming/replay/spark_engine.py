@@ -7,13 +7,12 @@ from tempfile import TemporaryDirectory
 
 from schemas.facts import Fact
 from schemas.tables import FACTS
-from streaming.config.sections import Config
+from streaming.config.sections import Config, Source
 from streaming.projections.projector import run_projections
 from streaming.replay.core_engine import EVENTS_FILE, Outcome, outcome_of
 from streaming.replay.output_folder import fresh_folder
 from streaming.spark.job import plan_of, run_to_end
 from streaming.spark.session import SparkSession, build_session
-from streaming.spark.sources import FileSource
 from streaming.tables.facts_log import FactsReader
 from streaming.tables.storage import mark_replayed
 
@@ -50,7 +49,7 @@ def spark_facts(spark: SparkSession, files: Mapping[str, Iterable[bytes]], confi
                 stream.writelines(record + b"\n" for record in records)
         plan = replace(
             plan_of(config),
-            source=FileSource(str(folder)),
+            source=Source(kind="files", folder=str(folder)),
             checkpoint=str(Path(scratch, "checkpoint")),
             tables=str(tables),
             shards=SHARDS,

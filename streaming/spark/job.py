@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
-from streaming.config.sections import Config
+from streaming.config.sections import Config, Source
 from streaming.core.settings import Settings
 from streaming.errors import MonitorError
 from streaming.lease import RequireHeld, always_held
@@ -26,7 +26,7 @@ from streaming.spark.job_counts import JobCounts
 from streaming.spark.kafka_offsets import Brokers, KafkaWatch, LossFinder
 from streaming.spark.operator import OUTPUT_SCHEMA, STATE_SCHEMA, shard_operator
 from streaming.spark.session import DETECTION_POOL, scheduler_pool
-from streaming.spark.sources import FileSource, KafkaSource, Source, name_of, read_source, shard_keys, with_shard_keys
+from streaming.spark.sources import name_of, read_source, shard_keys, with_shard_keys
 from streaming.wall_clock import now_ms
 
 QUERY_NAME = "detection"
@@ -51,17 +51,8 @@ class Plan:
 
 
 def plan_of(config: Config) -> Plan:
-    source = config.source
     return Plan(
-        source=FileSource(source.folder)
-        if source.kind == "files"
-        else KafkaSource(
-            topic=source.topic,
-            bootstrap_servers=source.bootstrap_servers,
-            starting_offsets=source.starting_offsets,
-            max_records_per_trigger=source.max_offsets_per_trigger,
-            options=source.kafka_options(),
-        ),
+        source=config.source,
         checkpoint=config.job.checkpoint,
         tables=config.tables.path,
         settings=config.settings(),
@@ -164,7 +155,7 @@ def _detection(spark: SparkSession, plan: Plan, counts: JobCounts, require_held:
 
 
 def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts, require_held: RequireHeld) -> _Job:
-    brokers = Brokers(spark, plan.source) if isinstance(plan.source, KafkaSource) else None
+    brokers = Brokers(spark, plan.source) if plan.source.kind == "kafka" else None
     if brokers is not None:
         brokers.require_topic()
     table = FactsTable(spark, plan.tables, require_held)
@@ -209,8 +200,8 @@ def _tell_failure(spark: SparkSession, table: FactsTable, error: str) -> None:
 def _keyed(spark: SparkSession, plan: Plan, checkpoint: Checkpoint) -> DataFrame:
     made = checkpoint.identity
     source = plan.source
-    if made.starting_offsets is not None and isinstance(source, KafkaSource):
-        source = replace(source, starting_offsets=made.starting_offsets)
+    if made.starting_offsets is not None:
+        source = source.model_copy(update={"starting_offsets": made.starting_offsets})
     seeds = f"{checkpoint.uri}/{SEED_FOLDER}" if made.seeded else None
     keys = shard_keys(spark, made.shards, made.state_partitions)
     return with_shard_keys(read_source(spark, source, seeds), keys)

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from streaming.config.sections import Source
 from streaming.errors import AwayError, ConfigError, MonitorError
 from streaming.spark.checkpoint import Offsets
 from streaming.spark.failure import root_of
 from streaming.spark.operator import RecordsRead
-from streaming.spark.sources import KafkaSource
+from streaming.spark.sources import reader_options
 
 log = logging.getLogger(__name__)
 
@@ -31,10 +32,10 @@ EarliestOffsets = Callable[[Collection[Partition]], Mapping[Partition, int]]
 class Brokers:
     """The Kafka that a source reads from. Each question opens a connection, because questions are rare."""
 
-    def __init__(self, spark: SparkSession, source: KafkaSource) -> None:
+    def __init__(self, spark: SparkSession, source: Source) -> None:
         self._jvm: Any = spark._jvm
         self._source = source
-        options = source.reader_options()
+        options = reader_options(source)
         self._settings = {
             name.removeprefix("kafka."): value for name, value in options.items() if name.startswith("kafka.")
         }

@@ -20,7 +20,7 @@ from streaming.spark.checkpoint import SEED_FOLDER, create, new_identity, refuse
 from streaming.spark.facts import CommitNote, FactsTable
 from streaming.spark.job import Plan
 from streaming.spark.kafka_offsets import Brokers
-from streaming.spark.sources import KafkaSource, name_of
+from streaming.spark.sources import name_of
 from streaming.spark.storage import Folder
 
 GROUP = ["cluster", "consumer_group"]
@@ -98,7 +98,7 @@ def reseed(spark: SparkSession, plan: Plan, start: str | None = None) -> Reseede
 def _position(spark: SparkSession, plan: Plan, note: CommitNote | None) -> str:
     """The offset to read from, for every partition that exists now; new partitions are read from their beginning."""
     source = plan.source
-    if not isinstance(source, KafkaSource):
+    if source.kind != "kafka":
         raise SourceError(
             "a folder of files has no position to go on from: give --starting-offsets earliest to read all again"
         )

@@ -1,79 +1,59 @@
 """Reads Kafka or a folder of files into rows of one shape: the columns of ``Record``, and each row's shard.
 
-The defaults of ``KafkaSource``, and the number of shards, stand in ``config/sections``.
+The source's keys, and the number of shards, stand in ``config/sections``.
 
 Keys and values over the limit are cut here, before the shuffle, with a value's length and hash kept: whole, a few
 thousand of them in one shard would exceed what one Arrow batch can hold, and would do so again after every restart.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemas.records import MAX_KEY_BYTES, MAX_RECORD_BYTES, QUARANTINED_BYTES
+from streaming.config.sections import Source
 from streaming.core.shard import Record
 from streaming.core.state.restore import SEED_TOPIC
 from streaming.errors import SourceError
 
 
-@dataclass(frozen=True, slots=True)
-class KafkaSource:
-    """One topic. ``options`` are Spark's, ``kafka.*`` among them; they win over what is set here."""
+def reader_options(source: Source) -> dict[str, str]:
+    """Options of Spark's Kafka source; those of the configuration win over what is set here.
 
-    topic: str
-    bootstrap_servers: str
-    starting_offsets: str
-    max_records_per_trigger: int
-    options: Mapping[str, str] = field(default_factory=dict)
-
-    def reader_options(self) -> dict[str, str]:
-        """Options of Spark's Kafka source. ``kafka_offsets`` finds and reports lost data, which must not end the
-        query.
-        """
-        return {
-            "kafka.bootstrap.servers": self.bootstrap_servers,
-            "subscribe": self.topic,
-            "startingOffsets": self.starting_offsets,
-            "maxOffsetsPerTrigger": str(self.max_records_per_trigger),
-            "failOnDataLoss": "false",
-            "kafka.max.poll.records": "250",  # of 500, as by default, with a megabyte each, two tasks fill the heap
-            # After each poll Spark asks for the topic's end over the same connection. There the consumer has just asked
-            # for more, and the broker answers one request after the other: 500 ms for each partition, in every trigger.
-            "kafka.fetch.max.wait.ms": "10",
-            **self.options,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class FileSource:
-    """A folder of JSON lines (``*.jsonl``, also compressed), each event with its ``seq``."""
-
-    folder: str
-    max_files_per_trigger: int | None = None
-
-
-Source = KafkaSource | FileSource
+    ``kafka_offsets`` finds and reports lost data, which must not end the query.
+    """
+    return {
+        "kafka.bootstrap.servers": source.bootstrap_servers,
+        "subscribe": source.topic,
+        "startingOffsets": source.starting_offsets,
+        "maxOffsetsPerTrigger": str(source.max_offsets_per_trigger),
+        "failOnDataLoss": "false",
+        "kafka.max.poll.records": "250",  # of 500, as by default, with a megabyte each, two tasks fill the heap
+        # After each poll Spark asks for the topic's end over the same connection. There the consumer has just asked
+        # for more, and the broker answers one request after the other: 500 ms for each partition, in every trigger.
+        "kafka.fetch.max.wait.ms": "10",
+        **source.kafka_options(),
+    }
 
 
 def name_of(source: Source) -> str:
     """The name of the source that a checkpoint keeps: the brokers may change, the topic or folder may not."""
-    return f"topic {source.topic}" if isinstance(source, KafkaSource) else f"folder {source.folder}"
+    return f"topic {source.topic}" if source.kind == "kafka" else f"folder {source.folder}"
 
 
 def read_source(spark: SparkSession, source: Source, seed_folder: str | None = None) -> DataFrame:
     """The source as an unkeyed stream; with a ``seed_folder``, its records go before all others."""
-    arrived = _read_kafka(spark, source) if isinstance(source, KafkaSource) else _read_files(spark, source)
+    arrived = _read_kafka(spark, source) if source.kind == "kafka" else _read_files(spark, source)
     if seed_folder is not None:
         arrived = arrived.unionByName(_read_seeds(spark, seed_folder))
     return arrived
 
 
-def _read_kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
+def _read_kafka(spark: SparkSession, source: Source) -> DataFrame:
     return _rows(
-        spark.readStream.format("kafka").options(**source.reader_options()).load(),
+        spark.readStream.format("kafka").options(**reader_options(source)).load(),
         shard_by=F.col("key"),
         key=F.col("key"),
         topic=F.col("topic"),
@@ -83,14 +63,11 @@ def _read_kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
     )
 
 
-def _read_files(spark: SparkSession, source: FileSource) -> DataFrame:
-    """Lines. One without a readable ``seq`` goes first, under a negative number made from its content: Spark
-    does not tell a line's position. Its shard is its file's."""
-    reader = spark.readStream.format("text")
-    if source.max_files_per_trigger is not None:
-        reader = reader.option("maxFilesPerTrigger", source.max_files_per_trigger)
+def _read_files(spark: SparkSession, source: Source) -> DataFrame:
+    """The lines of the folder's files, which may be compressed. One without a readable ``seq`` goes first, under a
+    negative number made from its content: Spark does not tell a line's position. Its shard is its file's."""
     try:
-        lines = reader.load(source.folder).where("trim(value) != ''")
+        lines = spark.readStream.format("text").load(source.folder).where("trim(value) != ''")
     except AnalysisException as error:
         raise SourceError(f"folder {source.folder} cannot be read: {str(error).splitlines()[0]}") from error
     parsed = lines.select(

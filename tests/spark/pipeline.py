@@ -11,15 +11,13 @@ from pyspark.sql import SparkSession
 
 from schemas.events import AnyEvent, encode_event
 from schemas.facts import Fact, HealthFact
+from streaming.config.sections import Source
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from streaming.spark.job import Plan, run_to_end
-from streaming.spark.sources import FileSource, Source
 from tests.core.fleet import Fleet
 from tests.tables.written import fact_of
-
-AT_THE_START = ("earliest", 100_000)  # where to begin in Kafka, and the most records a trigger
 
 
 class Pipeline:
@@ -28,7 +26,7 @@ class Pipeline:
     def __init__(self, spark: SparkSession, folder: Path, source: Source | None = None) -> None:
         self.spark = spark
         self.folder = folder
-        self.source = source or FileSource(str(folder / "events"))
+        self.source = source or Source(kind="files", folder=str(folder / "events"))
         (folder / "events").mkdir(exist_ok=True)
         self._dropped = 0
 

@@ -16,10 +16,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
 DRIVE = """
 import json, sys
+from streaming.config.sections import Source
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.spark.job import Plan, run_to_end
 from streaming.spark.session import build_session
-from streaming.spark.sources import FileSource
 
 master, folder = sys.argv[1:]
 spark = build_session(settings={
@@ -27,7 +27,8 @@ spark = build_session(settings={
     "spark.executor.memory": "512m", "spark.sql.shuffle.partitions": "2",
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
 })
-plan = Plan(FileSource(folder + "/events"), folder + "/checkpoint", folder + "/tables", DEFAULT_SETTINGS, 4, 1, 15)
+source = Source(kind="files", folder=folder + "/events")
+plan = Plan(source, folder + "/checkpoint", folder + "/tables", DEFAULT_SETTINGS, 4, 1, 15)
 run_to_end(spark, plan)
 jvm = spark._jvm
 store = spark._jsc.sc().statusStore()

@@ -1,11 +1,14 @@
 """The whole query over files: the same facts as the core alone, however the events are cut and the job is stopped."""
 
+from itertools import pairwise
+
 import msgspec
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from schemas.facts import QuarantineFact
+from streaming.config.sections import Source
 from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
 from streaming.errors import CheckpointError, MonitorError, SourceError, StateVersionError
@@ -13,7 +16,7 @@ from streaming.spark.batches import Batches
 from streaming.spark.checkpoint import open_checkpoint
 from streaming.spark.facts import FactsTable
 from streaming.spark.operator import OUTPUT_SCHEMA, STATE_SCHEMA
-from streaming.spark.sources import FileSource, name_of, read_source, shard_keys, with_shard_keys
+from streaming.spark.sources import name_of, read_source, shard_keys, with_shard_keys
 from tests.spark.pipeline import Pipeline, fleet, folded, lines_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -34,13 +37,10 @@ def test_facts_are_those_of_the_core_alone(pipeline):
 
 def test_batch_boundaries_and_restarts_do_not_matter(spark, tmp_path):
     events = fleet().events
-    pipeline = Pipeline(spark, tmp_path, FileSource(str(tmp_path / "events"), max_files_per_trigger=1))
-    third = len(events) // 3
-    pipeline.drop(lines_of(events[:third]))
-    pipeline.drop(lines_of(events[third : 2 * third]))
-    pipeline.run()
-    pipeline.drop(lines_of(events[2 * third :]))
-    pipeline.run()
+    pipeline, third = Pipeline(spark, tmp_path), len(events) // 3
+    for begin, end in pairwise((0, third, 2 * third, None)):
+        pipeline.drop(lines_of(events[begin:end]))
+        pipeline.run()
     assert pipeline.facts() == folded((events, DEFAULT_SETTINGS))
 
 
@@ -109,13 +109,13 @@ def test_what_a_checkpoint_keeps_for_life_cannot_be_changed(pipeline, tmp_path):
         pipeline.run(shards=8)
     with pytest.raises(CheckpointError, match="their table is gone"):
         pipeline.run(tables=str(tmp_path / "elsewhere"))
-    pipeline.source = FileSource(str(tmp_path))
+    pipeline.source = Source(kind="files", folder=str(tmp_path))
     with pytest.raises(CheckpointError, match="made for folder"):
         pipeline.run()
 
 
 def test_a_folder_that_is_not_there_is_one_clear_message(pipeline, tmp_path):
-    pipeline.source = FileSource(str(tmp_path / "nowhere"))
+    pipeline.source = Source(kind="files", folder=str(tmp_path / "nowhere"))
     with pytest.raises(SourceError, match="nowhere"):
         pipeline.run()
 

@@ -11,13 +11,13 @@ from pyspark.sql import functions as F
 
 from schemas.events import encode_event
 from schemas.facts import HealthFact, QuarantineFact
+from streaming.config.sections import Source
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import QUARANTINE_FACTS_AT_MOST
 from streaming.errors import AwayError, ConfigError
 from streaming.spark.kafka_offsets import Brokers
-from streaming.spark.sources import KafkaSource
 from tests.core.test_flood import IN_ZEROS, ZEROS
-from tests.spark.pipeline import AT_THE_START, Pipeline, fleet, folded
+from tests.spark.pipeline import Pipeline, fleet, folded
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
 MEGABYTE = 1_000_000
@@ -32,12 +32,10 @@ def topic(kafka, request):
 
 @pytest.fixture
 def pipeline(spark, kafka, topic, tmp_path):
-    return Pipeline(spark, tmp_path, KafkaSource(topic, kafka.bootstrap_servers, *AT_THE_START))
+    return Pipeline(spark, tmp_path, Source(topic=topic, bootstrap_servers=kafka.bootstrap_servers))
 
 
-def send(
-    source: KafkaSource, records: Sequence[tuple[bytes | None, bytes | None]], partition: int | None = None
-) -> None:
+def send(source: Source, records: Sequence[tuple[bytes | None, bytes | None]], partition: int | None = None) -> None:
     with closing(KafkaProducer(bootstrap_servers=source.bootstrap_servers, compression_type="gzip")) as producer:
         for key, value in records:
             producer.send(source.topic, key=key, value=value, partition=partition)
@@ -48,7 +46,7 @@ def send_events(source, events, partition=None):
     send(source, [(f"{event.cluster}/{event.group}".encode(), encode_event(event)) for event in events], partition)
 
 
-def drop_before(source: KafkaSource, offset: int, partition: int = 0) -> None:
+def drop_before(source: Source, offset: int, partition: int = 0) -> None:
     """What retention does, now."""
     with closing(KafkaAdminClient(bootstrap_servers=source.bootstrap_servers)) as admin:
         admin.delete_records({TopicPartition(source.topic, partition): offset})
@@ -143,19 +141,18 @@ def test_three_hundred_records_of_countless_elements_and_keys_stop_no_job(pipeli
 
 
 def test_kafka_is_asked_with_the_options_of_the_source(spark, kafka, topic):
-    brokers = Brokers(spark, KafkaSource(topic, kafka.bootstrap_servers, *AT_THE_START))
+    brokers = Brokers(spark, Source(topic=topic, bootstrap_servers=kafka.bootstrap_servers))
     assert brokers.partitions() == [0, 1]
     assert brokers.earliest([(topic, 0), (topic, 7)]) == {(topic, 0): 0}
     assert brokers.ends(10) == {(topic, 0): 0, (topic, 1): 0}
-    refused = KafkaSource(
-        topic, kafka.bootstrap_servers, *AT_THE_START, options={"kafka.security.protocol": "NO_SUCH_PROTOCOL"}
-    )
+    options = {"security.protocol": "NO_SUCH_PROTOCOL"}
+    refused = Source.model_validate({"topic": topic, "bootstrap_servers": kafka.bootstrap_servers, "kafka": options})
     with pytest.raises(ConfigError, match="NO_SUCH_PROTOCOL"):
         Brokers(spark, refused).partitions()
 
 
 def test_a_topic_that_is_not_there_is_one_clear_message(spark, kafka, tmp_path):
-    pipeline = Pipeline(spark, tmp_path, KafkaSource("no-such-topic", kafka.bootstrap_servers, *AT_THE_START))
+    pipeline = Pipeline(spark, tmp_path, Source(topic="no-such-topic", bootstrap_servers=kafka.bootstrap_servers))
     with pytest.raises(AwayError, match="there is no topic no-such-topic"):
         pipeline.run()
 
@@ -163,7 +160,7 @@ def test_a_topic_that_is_not_there_is_one_clear_message(spark, kafka, tmp_path):
 @pytest.mark.parametrize("servers", ["no-such-host.invalid:9092", "one.invalid:9092,two.invalid:9092"])
 def test_a_name_that_is_not_resolved_now_may_be_later(spark, servers):
     with pytest.raises(AwayError, match=f"Kafka at {servers} does not answer: no name server knows these hosts now"):
-        Brokers(spark, KafkaSource("t", servers, *AT_THE_START)).partitions()
+        Brokers(spark, Source(topic="t", bootstrap_servers=servers)).partitions()
 
 
 @pytest.fixture
@@ -182,7 +179,7 @@ def compression_codec(kafka, topic: str) -> int:
 
 def test_lz4_is_unpacked_by_a_kafka_client_and_an_lz4_without_known_faults(spark, kafka, lz4_topic, tmp_path):
     """Spark's own folder has lz4-java 1.8.0, and Java takes the first one that it finds."""
-    pipeline = Pipeline(spark, tmp_path, KafkaSource(lz4_topic, kafka.bootstrap_servers, *AT_THE_START))
+    pipeline = Pipeline(spark, tmp_path, Source(topic=lz4_topic, bootstrap_servers=kafka.bootstrap_servers))
     events = fleet().events
     send_events(pipeline.source, events)
     pipeline.run()

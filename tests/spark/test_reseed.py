@@ -4,13 +4,13 @@ import msgspec
 import pytest
 
 from schemas.facts import AlertFact
+from streaming.config.sections import Source
 from streaming.core.state.restore import GroupSeed
 from streaming.errors import CheckpointError, SourceError
 from streaming.spark.facts import FactsTable
 from streaming.spark.reseed import reseed
-from streaming.spark.sources import KafkaSource
 from tests.core.fleet import Fleet
-from tests.spark.pipeline import AT_THE_START, Pipeline, lines_of
+from tests.spark.pipeline import Pipeline, lines_of
 from tests.spark.test_kafka import send_events
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
@@ -36,7 +36,7 @@ def _identity(alert: AlertFact):
 
 
 def test_open_alerts_go_on_under_another_shard_count(spark, kafka, topic, tmp_path):
-    pipeline = Pipeline(spark, tmp_path, KafkaSource(topic, kafka.bootstrap_servers, *AT_THE_START))
+    pipeline = Pipeline(spark, tmp_path, Source(topic=topic, bootstrap_servers=kafka.bootstrap_servers))
     fleet = duplicated()
     before = fleet.events.copy()
     send_events(pipeline.source, before)

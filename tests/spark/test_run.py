@@ -14,10 +14,10 @@ from kafka import KafkaProducer
 
 from schemas.events import encode_event
 from schemas.facts import HealthFact
+from streaming.config.sections import Source
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.spark.job import run
-from streaming.spark.sources import KafkaSource
-from tests.spark.pipeline import AT_THE_START, Pipeline, fleet, folded
+from tests.spark.pipeline import Pipeline, fleet, folded
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,7 @@ def topic(kafka, request):
 
 
 def test_the_pulse_is_seen_while_nothing_arrives_and_while_events_do(spark, kafka, topic, tmp_path):
-    pipeline = Pipeline(spark, tmp_path, KafkaSource(topic, kafka.bootstrap_servers, *AT_THE_START))
+    pipeline = Pipeline(spark, tmp_path, Source(topic=topic, bootstrap_servers=kafka.bootstrap_servers))
     events = fleet().events
     with running(pipeline, health_seconds=2):
         until(lambda: pipeline.commits() > 0 and pipeline.health())
@@ -85,7 +85,7 @@ def test_the_pulse_is_seen_while_nothing_arrives_and_while_events_do(spark, kafk
 
 
 def test_a_signal_ends_it_within_30_s_and_the_next_start_goes_on(spark, kafka, topic, tmp_path):
-    pipeline = Pipeline(spark, tmp_path, KafkaSource(topic, kafka.bootstrap_servers, *AT_THE_START))
+    pipeline = Pipeline(spark, tmp_path, Source(topic=topic, bootstrap_servers=kafka.bootstrap_servers))
     events = fleet().events
     half = len(events) // 2
     for part in (events[:half], events[half:]):
