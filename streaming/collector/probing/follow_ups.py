@@ -110,6 +110,7 @@ class FollowUps:
         self._answers = LastAnswers()
         self._lists: dict[str, tuple[str, ...]] = {}  # by broker
         self._connected: dict[str, array[int]] = {}  # by broker: digests of client ids, and of their connections
+        self._all_connected: dict[str, int] = {}  # by broker: a digest of all of these
         self._routes: dict[str, KnownRoute] = {}
         self._ready_ts: dict[str, int] = {}  # topic -> since when its reports count, once that is past
         self._awaited: dict[str, int] = {}  # clients that are to report, then or later
@@ -132,6 +133,10 @@ class FollowUps:
         connections = answer.body.connection_set if answer.body is not None else None
         if connections is None:
             return
+        digest = hash(frozenset(connections))  # they come in another order each time
+        if self._all_connected.get(answer.broker) == digest:
+            return
+        self._all_connected[answer.broker] = digest
         before, now_connected = self._connected.get(answer.broker), array("q", sorted(_digests(connections)))
         self._connected[answer.broker] = now_connected
         if before is not None and now_connected != before:

@@ -60,7 +60,7 @@ class BrokerView:
         self._connections_digest = 0  # of those that the profiles are made of
         self._alive = AliveChannels()
         self._last_heartbeats: dict[str, repetition.Sent] = {}
-        self._heartbeats_from_ts = 0  # none is due before, unless something changes
+        self._heartbeats_from_ts: dict[str, int] = {}  # by client id: none is due before, unless something changes
         self.turns: deque[tuple[int, tuple[str, ...]]] = deque()  # sets of topics subscribed to, and since when
         self._is_other = False  # than the list in the last marker
         self._listed_since = 0
@@ -81,7 +81,8 @@ class BrokerView:
         if before == ids:
             return [], []
         self._version = repetition.data_version("\n".join(sorted(ids)).encode("utf-8", "surrogatepass"))
-        self._connections_digest = self._heartbeats_from_ts = 0
+        self._connections_digest = 0
+        self._heartbeats_from_ts.clear()
         self._alive.keep_only(listed_twice(ids))
         for client_id in set(self._last_heartbeats) - set(ids):
             del self._last_heartbeats[client_id]
@@ -100,7 +101,8 @@ class BrokerView:
         if answer.code == answers.CONSUMER_NOT_ONLINE:
             self._connections_ts = answer.ts
             self._profiles.clear()
-            self._connections_digest = self._heartbeats_from_ts = 0
+            self._connections_digest = 0
+            self._heartbeats_from_ts.clear()
         elif answer.code == answers.SUCCESS and answer.body is not None:
             self._connections_ts = answer.ts
             self._take_profiles(answer.body)
@@ -108,7 +110,7 @@ class BrokerView:
 
     def take_heartbeats(self, answer: answers.HeartbeatsAnswer) -> None:
         self._alive.take(answer.channels, answer.ts)
-        self._heartbeats_from_ts = 0
+        self._heartbeats_from_ts.clear()
 
     def _take_profiles(self, body: answers.ConsumerConnection) -> None:
         """From one answer to the next they are mostly the same, in another order."""
@@ -118,7 +120,7 @@ class BrokerView:
             still_listed = {c: p for c, p in self._profiles.items() if c in listed_ids}
             self._profiles = {**still_listed, **_profiles(body)}
             self._connections_digest = digest
-            self._heartbeats_from_ts = 0
+            self._heartbeats_from_ts.clear()
 
     def _note_subscriptions(self, ts: int, table: Iterable[str]) -> None:
         topics = tuple(sorted(topic for topic in table if topic and not is_retry_topic(topic)))
@@ -132,7 +134,7 @@ class BrokerView:
         self._connections_ts -= by_ms
         self._listed_since = max(0, self._listed_since - by_ms)
         self._last_heartbeats = {client_id: sent.set_back(by_ms) for client_id, sent in self._last_heartbeats.items()}
-        self._heartbeats_from_ts -= by_ms
+        self._heartbeats_from_ts.clear()
         self._sent = self._sent and self._sent.set_back(by_ms)
         self.turns = deque((ts - by_ms, topics) for ts, topics in self.turns)
 
@@ -153,10 +155,8 @@ class BrokerView:
 
         Those are new or changed ones, and those whose turn it is.
         """
-        if ts < self._heartbeats_from_ts:
-            return
-        due_from = []
-        for client_id in dict.fromkeys(self.ids or ()):
+        from_ts = self._heartbeats_from_ts
+        for client_id in [one for one in dict.fromkeys(self.ids or ()) if from_ts.get(one, 0) <= ts]:
             profile = self._profile(client_id)
             sent, version = self._last_heartbeats.get(client_id), hash(profile)
             is_news = sent is None or sent.version != version
@@ -166,8 +166,7 @@ class BrokerView:
                 yield client_id, profile, is_news
             if sent is not None:
                 within_ms, apart_ms = repetition.HEARTBEATS_WITHIN_MS, repetition.HEARTBEATS_APART_MS
-                due_from.append(repetition.may_be_due_from(client_id, sent, within_ms, apart_ms))
-        self._heartbeats_from_ts = min(due_from, default=0)
+                from_ts[client_id] = repetition.may_be_due_from(client_id, sent, within_ms, apart_ms)
 
     def alive_twice(self) -> frozenset[str]:
         """Ids under which two connections are alive."""
@@ -204,7 +203,7 @@ class BrokerView:
     def send_all(self) -> None:
         self._sent = None
         self._last_heartbeats.clear()
-        self._heartbeats_from_ts = 0
+        self._heartbeats_from_ts.clear()
 
 
 def _profiles(body: answers.ConsumerConnection) -> dict[str, Profile]:

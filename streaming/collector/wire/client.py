@@ -191,6 +191,8 @@ class _Endpoint:
             self._connection.close()
 
     async def _connected(self) -> Connection:
+        if self._connection is not None and self._connection.is_open and not self.breaker.is_silent:
+            return self._connection
         async with self._connecting:
             if self.breaker.is_silent:  # while this one waited to connect
                 raise Unreachable(JUST_NOW)
