@@ -186,7 +186,8 @@ class GroupProbe:
 
     def _take(self, answer: answers.GroupAnswer) -> None:
         self._shared.record(answer)
-        self._shared.emit(self._group.take(answer))
+        if events := self._group.take(answer):
+            self._shared.emit(events)
 
     # --- its members
 

@@ -16,7 +16,10 @@ HEARTBEAT_MS = 31_000  # MQClientInstance sends heartbeats every 30 s (heartbeat
 
 def listed_twice(client_ids: Iterable[str]) -> frozenset[str]:
     """Which ids one broker's list names more than once: once for each connection."""
-    return frozenset(client_id for client_id, entries in Counter(client_ids).items() if entries > 1)
+    ids = tuple(client_ids)
+    if len(set(ids)) == len(ids):
+        return frozenset()
+    return frozenset(client_id for client_id, entries in Counter(ids).items() if entries > 1)
 
 
 class _Answer(NamedTuple):

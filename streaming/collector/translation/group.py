@@ -70,7 +70,8 @@ class GroupTranslation:
 
     def know(self, brokers: Iterable[str], topics: Iterable[str] = ()) -> None:
         for name in brokers:
-            self.brokers.setdefault(name, BrokerView(name))
+            if name not in self.brokers:
+                self.brokers[name] = BrokerView(name)
         self.topics.update(dict.fromkeys(topics))
 
     def turns(self) -> dict[str, list[tuple[int, tuple[str, ...]]]]:
