@@ -12,7 +12,7 @@ from tests.e2e.reliability.stage import CHANGING, CLUSTERS, Stage, give_queue_ba
 
 OVER_WITHIN_S = 120
 TURNS_EVERY = 5  # rounds: a group loses the consumer of a queue, and has it again as much later
-CALM_S = 90  # without a fault: clients are asked twice, so an alert fires or is resolved
+CALM_S = 75  # without a fault: clients are asked twice, so an alert fires or is resolved
 
 
 def chosen(rounds: int, seed: int) -> list[str]:
