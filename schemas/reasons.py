@@ -57,18 +57,10 @@ class ReasonKind(Word):
     STRATEGY_THROWS = "STRATEGY_THROWS"
 
 
-EXCLUSIONS = frozenset(
-    {
-        ReasonKind.CONFIGURED,
-        ReasonKind.STATIC_TOPIC,
-        ReasonKind.NOT_SUBSCRIBED,
-        ReasonKind.POP,
-        ReasonKind.BROKER_ALLOCATED,
-        ReasonKind.LITE_ASSIGN,
-        ReasonKind.PROXY_CLIENT,
-        ReasonKind.UNREADABLE,
-    }
-)
+EXCLUSIONS = frozenset({
+    ReasonKind.CONFIGURED, ReasonKind.STATIC_TOPIC, ReasonKind.NOT_SUBSCRIBED, ReasonKind.POP,
+    ReasonKind.BROKER_ALLOCATED, ReasonKind.LITE_ASSIGN, ReasonKind.PROXY_CLIENT, ReasonKind.UNREADABLE,
+})  # fmt: skip
 KINDS = frozenset(kind.value for kind in ReasonKind)
 
 

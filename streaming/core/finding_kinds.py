@@ -81,12 +81,7 @@ KINDS: dict[Kind, KindRow] = {
     Kind.INCONSISTENT_SUBSCRIPTION: KindRow(_GROUP, Basis.REPORTS, Meaning.WRONG, _WARNING, alerts=True),
     Kind.SHARED_CLIENT_ID: KindRow(_GROUP, Basis.LISTS, Meaning.WRONG, _WARNING, alerts=True),
     Kind.MEMBER_LISTS_DIFFER: KindRow(
-        _GROUP,
-        Basis.LISTS,
-        Meaning.WRONG,
-        _WARNING,
-        alerts=True,
-        fires_after=lambda timing: timing.second_address_proof_ms,
+        _GROUP, Basis.LISTS, Meaning.WRONG, _WARNING, alerts=True, fires_after=lambda t: t.second_address_proof_ms
     ),
     Kind.UNREADABLE_QUEUES: KindRow(_TOPIC, Basis.ROUTES, Meaning.WRONG, _WARNING, alerts=True),
     Kind.NO_MEMBERS: KindRow(

@@ -4,11 +4,8 @@ from schemas.facts import MemberFact
 from schemas.identity import is_retry_topic
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import EMITTED, NOT_EMITTED, Client, HeartbeatProfile, RunningProfile
+from streaming.core.state.group_state import EMITTED, NOT_EMITTED, NOTHING_LISTED, NOTHING_RUN, Client
 from streaming.core.state.members import addresses_of
-
-_NOTHING_LISTED = HeartbeatProfile()
-_NOTHING_RUN = RunningProfile()
 
 
 def emit_member_facts(group: Group, evidence: GroupEvidence) -> None:
@@ -27,8 +24,8 @@ def absent_member(client: Client) -> MemberFact:
 
 
 def _present(group: Group, evidence: GroupEvidence, index: int, client: Client) -> MemberFact:
-    heartbeat = group.heartbeat_of(client) or _NOTHING_LISTED
-    running = evidence.members[index].running or _NOTHING_RUN
+    heartbeat = group.heartbeat_of(client) or NOTHING_LISTED
+    running = evidence.members[index].running or NOTHING_RUN
     return MemberFact(
         client_id=client.client_id,
         present=True,

@@ -117,7 +117,8 @@ def forget_what_is_gone(group: Group, abandoned: Set[int]) -> None:
     A queue that some client owns or an open alert names is kept.
     """
     state = group.state
-    _date_clients(group)
+    for client in state.clients:  # that no list has named: they are kept for as long as those that leave now
+        client.since_ts = client.since_ts or state.now
     gone = {index for index, client in enumerate(state.clients) if _is_gone(group, client)}
     held = {queue for index, c in enumerate(state.clients) if index not in gone for r in c.reports for queue in r.owned}
     held.update(queue for alert in state.alerts for queue in alert.queues)
@@ -150,12 +151,6 @@ def _may_hold_messages(group: Group, queue: Queue) -> bool:
     timing = group.timing
     kept_ms = timing.gone_after_ms if queue.consumer_lag > 0 else timing.progress_max_gap_ms
     return group.state.now - queue.since_ts <= kept_ms
-
-
-def _date_clients(group: Group) -> None:
-    """Clients that no list has named are kept from now on for as long as those that leave now."""
-    for client in group.state.clients:
-        client.since_ts = client.since_ts or group.state.now
 
 
 def _is_gone(group: Group, client: Client) -> bool:

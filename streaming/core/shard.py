@@ -201,12 +201,6 @@ class _Fold:
             events, _ = self.refused_besides.get(why.reason, (0, record))
             self.refused_besides[why.reason] = events + why.events, record
 
-    def _quarantine_counted(self) -> None:
-        """One fact for each reason says how many more events were refused. It belongs to no group."""
-        for reason, (events, newest) in self.refused_besides.items():
-            detail = f"and {events} more of this shard and batch, of any group; this is the newest of them"
-            self.facts.append(_quarantine_fact(newest, Rejected(reason, detail, events=events), "", ""))
-
     def close_groups(self) -> None:
         for key, group in self.groups.items():
             state = group.state
@@ -222,7 +216,9 @@ class _Fold:
         self.opened_ts.clear()
 
     def finish(self) -> Folded:
-        self._quarantine_counted()
+        for reason, (events, newest) in self.refused_besides.items():  # one fact each, which belongs to no group
+            detail = f"and {events} more of this shard and batch, of any group; this is the newest of them"
+            self.facts.append(_quarantine_fact(newest, Rejected(reason, detail, events=events), "", ""))
         self._compact_silent_groups()
         return Folded(_encode(self.kept), self.facts, list(self.cluster_counts.values()))
 

@@ -9,18 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from schemas.events import (
-    AnyEvent,
-    AssignmentReport,
-    ConsumeProgress,
-    ConsumerChange,
-    Forget,
-    Heartbeat,
-    Round,
-    TopicRoute,
-    decode_event,
-    encode_event,
-)
+from schemas import events
 from schemas.facts import Contradiction
 from schemas.identity import is_retry_topic
 from schemas.records import DETAIL_AT_MOST, Rejected
@@ -68,20 +57,20 @@ class Refused(Struct, frozen=True):
 NOWHERE = Origin()
 
 
-def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refused]:
+def take(group: Group, event: events.AnyEvent, origin: Origin = NOWHERE) -> list[Refused]:
     """Take one event. Returns what is refused: this event, or earlier ones that waited for the clock."""
     if (why := not_trusted(event, group.settings.trusted_sources)) is not None:
-        return [Refused(encode_event(event), origin, why)]
-    if isinstance(event, Round) and event.look and _says_nothing(group, event):
+        return [Refused(events.encode_event(event), origin, why)]
+    if isinstance(event, events.Round) and event.look and _says_nothing(group, event):
         return []
     is_new = is_first_time(group.state, event)
     note_number(group, event, _time_of(event))
-    if isinstance(event, Round):
+    if isinstance(event, events.Round):
         whole = whole_rounds(group, event, is_new)
         return [refused for one in whole for refused in _take_round(group, one, origin, is_new)]
     if (why := too_much(group, event)) is not None:
-        return [Refused(encode_event(event), origin, why)]
-    if isinstance(event, Forget):  # it does not wait for the clock: a retired group may have no rounds any more
+        return [Refused(events.encode_event(event), origin, why)]
+    if isinstance(event, events.Forget):  # it does not wait for the clock: a retired group may have no rounds any more
         if is_new:
             take_forget(group, event)
         return []
@@ -92,28 +81,28 @@ def take(group: Group, event: AnyEvent, origin: Origin = NOWHERE) -> list[Refuse
     return []
 
 
-def _says_nothing(group: Group, event: Round) -> bool:
+def _says_nothing(group: Group, event: events.Round) -> bool:
     """True if a group without members is seen for the first time: brokers know every group that ever existed."""
     is_empty = not any(answer.client_ids for answer in event.brokers)
     return is_empty and not group.state.now and not group.rule.always_on
 
 
-def _time_of(event: AnyEvent) -> int:
-    return max(event.ts, event.answered_ts) if isinstance(event, AssignmentReport) else event.ts
+def _time_of(event: events.AnyEvent) -> int:
+    return max(event.ts, event.answered_ts) if isinstance(event, events.AssignmentReport) else event.ts
 
 
 _TAKERS: dict[type, Callable[[Group, Any], None]] = {
-    Heartbeat: take_heartbeat,
-    ConsumerChange: take_change,
-    TopicRoute: take_route,
-    AssignmentReport: take_report,
-    ConsumeProgress: take_progress,
+    events.Heartbeat: take_heartbeat,
+    events.ConsumerChange: take_change,
+    events.TopicRoute: take_route,
+    events.AssignmentReport: take_report,
+    events.ConsumeProgress: take_progress,
 }
 
 
-def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> list[Refused]:
+def _take_round(group: Group, event: events.Round, origin: Origin, is_new: bool) -> list[Refused]:
     if (why := too_much(group, event)) is not None:
-        return [Refused(encode_event(event), origin, why)]
+        return [Refused(events.encode_event(event), origin, why)]
     state, timing = group.state, group.timing
     believed = bool(state.held_events) and clock.is_borne_out(_waiting_markers(state), event.ts, timing)
     if not is_new and event.ts <= state.now:
@@ -140,7 +129,7 @@ def _take_round(group: Group, event: Round, origin: Origin, is_new: bool) -> lis
     return refused
 
 
-def _take_what_it_tells(group: Group, event: Round) -> None:
+def _take_what_it_tells(group: Group, event: events.Round) -> None:
     """The heartbeats and offsets in the marker and the reports that it confirms, as if they were events before it."""
     latest_ts = event.ts + group.timing.ahead_of_clock_ms
     take_listed(group, event.heartbeats, event.ts)
@@ -150,7 +139,7 @@ def _take_what_it_tells(group: Group, event: Round) -> None:
             take_progress(group, offsets)
 
 
-def _accept(group: Group, event: Round) -> None:
+def _accept(group: Group, event: events.Round) -> None:
     state = group.state
     before = state.now
     if not before:
@@ -166,11 +155,11 @@ def _accept(group: Group, event: Round) -> None:
 
 
 def _waiting_markers(state: GroupState) -> list[int]:
-    waiting = map(decode_event, (held.event for held in state.held_events))
-    return [event.ts for event in waiting if isinstance(event, Round)]
+    waiting = map(events.decode_event, (held.event for held in state.held_events))
+    return [event.ts for event in waiting if isinstance(event, events.Round)]
 
 
-def _take_group_settings(group: Group, event: Round) -> None:
+def _take_group_settings(group: Group, event: events.Round) -> None:
     state = group.state
     told = (state.consume_enable, state.orderly, state.rival_subscriptions, state.pop_topics)
     if event.consume_enable is not None:
@@ -193,11 +182,11 @@ def _take_subscriptions(group: Group, subscribed: Container[str]) -> None:
             group.request_evaluation()
 
 
-def _hold(group: Group, event: AnyEvent, origin: Origin) -> list[Refused]:
+def _hold(group: Group, event: events.AnyEvent, origin: Origin) -> list[Refused]:
     """Holds an event that is ahead of the clock until the next marker. A marker is always held: the others need it."""
-    held = HeldEvent(encode_event(event), origin.topic, origin.partition, origin.offset)
+    held = HeldEvent(events.encode_event(event), origin.topic, origin.partition, origin.offset)
     waiting = group.state.held_events
-    if len(waiting) >= HELD_AT_MOST + (MARKERS_HELD_BESIDES if isinstance(event, Round) else 0):
+    if len(waiting) >= HELD_AT_MOST + (MARKERS_HELD_BESIDES if isinstance(event, events.Round) else 0):
         return [_refuse(held, f"and {HELD_AT_MOST} events already wait for the clock")]
     if sum([len(one.event) for one in waiting]) + len(held.event) > HELD_BYTES_AT_MOST:
         return [_refuse(held, f"and events of {HELD_BYTES_AT_MOST // 2**20} MB already wait for the clock")]
@@ -210,12 +199,12 @@ def _refuse(held: HeldEvent, detail: str) -> Refused:
     return Refused(held.event, Origin(held.topic, held.partition, held.offset), why)
 
 
-def _refuse_contradicting(event: Round, origin: Origin, found: Contradiction) -> Refused:
+def _refuse_contradicting(event: events.Round, origin: Origin, found: Contradiction) -> Refused:
     what = f"its time is {found.ahead_ms} ms from the group's clock"
     if found.broker_name:
         what = f"it lists other clients of broker {found.broker_name}, both for {found.both_ms} ms"
     detail = f"{what}: it contradicts {found.followed!r}, which the group follows"[:DETAIL_AT_MOST]
-    return Refused(encode_event(event), origin, Rejected("contradicts", detail), found)
+    return Refused(events.encode_event(event), origin, Rejected("contradicts", detail), found)
 
 
 def _release(group: Group, now: int) -> list[Refused]:
@@ -223,11 +212,11 @@ def _release(group: Group, now: int) -> list[Refused]:
     waiting, group.state.held_events = group.state.held_events, []
     refused = []
     for held in waiting:
-        event = decode_event(held.event)
+        event = events.decode_event(held.event)
         ahead_ms = _time_of(event) - now
         if ahead_ms > group.timing.ahead_of_clock_ms:
             refused.append(_refuse(held, f"by {ahead_ms} ms at the round that followed"))
-        elif not isinstance(event, Round):
+        elif not isinstance(event, events.Round):
             _TAKERS[type(event)](group, event)
         elif event.ts > now:
             group.state.held_events.append(held)

@@ -88,15 +88,11 @@ class LastAnswers:
             del self._of[client_id]
         is_other = twice != self._twice.keys()
         if is_other:
-            self._keep_one_instance(twice ^ self._twice.keys())
+            for client_id in twice ^ self._twice.keys():  # an answer from before this change proves no second instance
+                if client_id in self._of:
+                    self._of[client_id] = self._of[client_id][-1:]
             self._twice = {client_id: self._twice.get(client_id, 0) for client_id in twice}
         return bool(gone) or is_other
-
-    def _keep_one_instance(self, client_ids: Iterable[str]) -> None:
-        """Drops all but the newest answer: one from before the lists changed proves no second instance."""
-        for client_id in client_ids:
-            if client_id in self._of:
-                self._of[client_id] = self._of[client_id][-1:]
 
     def add(self, client_id: str, answer: LastAnswer) -> tuple[bool, bool]:
         """Returns whether it says anything new, and whether the client was started again under its id."""

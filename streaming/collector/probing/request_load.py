@@ -43,7 +43,9 @@ def estimate(groups: Iterable[Footprint], empty_on: Mapping[str, int], policy: P
     clients: Kinds = defaultdict(float)
     for group in groups:
         _add_lists(rates, group, policy)
-        _add_running_infos(rates, clients, group, policy)
+        for client_id, name in group.asked_through.items() if policy.running_info_ms else ():
+            rates[name]["running info"] += 1000 / policy.running_info_ms
+            clients[client_id] += 1000 / policy.running_info_ms
     return Load(
         {name: dict(kinds) for name, kinds in sorted(rates.items())},
         _of_name_servers({topic for group in groups for topic in group.topics}, policy),
@@ -56,12 +58,6 @@ def _add_lists(rates: Mapping[str, Kinds], group: Footprint, policy: Policy) -> 
         rates[name]["connections"] += 1000 / policy.interval_ms
         if group.has_offsets:
             rates[name]["offsets"] += (1 + REQUESTS_A_QUEUE * group.beyond_read.get(name, 0)) * 1000 / policy.offsets_ms
-
-
-def _add_running_infos(rates: Mapping[str, Kinds], clients: Kinds, group: Footprint, policy: Policy) -> None:
-    for client_id, name in group.asked_through.items() if policy.running_info_ms else ():
-        rates[name]["running info"] += 1000 / policy.running_info_ms
-        clients[client_id] += 1000 / policy.running_info_ms
 
 
 def _of_name_servers(topics: Iterable[str], policy: Policy) -> float:

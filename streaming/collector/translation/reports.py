@@ -104,13 +104,8 @@ def busy_places(owned: Iterable[events.OwnedQueues]) -> tuple[int, ...]:
 
 def with_lags(progress: events.QueueProgress) -> events.QueueOffsets:
     newest = progress.broker_offset
-    return events.QueueOffsets(
-        progress.queue_id,
-        newest,
-        newest - progress.consumer_offset,
-        newest - progress.pull_offset,
-        progress.consumed_ts,
-    )
+    lags = (newest - progress.consumer_offset, newest - progress.pull_offset)
+    return events.QueueOffsets(progress.queue_id, newest, *lags, progress.consumed_ts)
 
 
 def owned_queues(table: tuple[answers.ProcessQueue, ...] | None) -> tuple[events.OwnedQueues, ...]:

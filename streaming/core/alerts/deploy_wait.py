@@ -33,11 +33,6 @@ def is_rolling_deploy(evidence: GroupEvidence) -> bool:
     return evidence.now - known.last_ts <= patience
 
 
-def longest_wait_until(group: Group, differ_since_ts: int) -> int:
-    """Until when a deploy is waited for at most, once members were found to differ."""
-    return differ_since_ts + group.timing.deploy_wait_ms
-
-
 def note_mismatch(group: Group, causes: Set[str]) -> None:
     """Notes that members differ: other findings during the deploy mostly follow from this."""
     if group.state.deploy is not None and any(map(comes_of_members_that_differ, causes)):

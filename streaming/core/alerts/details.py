@@ -10,17 +10,13 @@ from schemas.identity import is_retry_topic
 from streaming.core.evidence.group_evidence import GroupEvidence, shown
 from streaming.core.findings.verdict import Verdict
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import Alert, Client, HeartbeatProfile, RunningProfile
+from streaming.core.state.group_state import NOTHING_LISTED, NOTHING_RUN, Alert, Client
 from streaming.core.state.members import addresses_of, is_listed
 from streaming.core.waiting import waiting_in
 
 CHANGES_BEFORE_ALERT_MS = 600_000  # an alert lists the changes of this time before it
 CLIENTS_AT_MOST = 20
 CHANGES_AT_MOST = 10
-
-_NOTHING_LISTED = HeartbeatProfile()
-_NOTHING_RUN = RunningProfile()
-
 
 _Change = tuple[int, str, str]
 
@@ -46,16 +42,9 @@ class AlertDetails:
         expected = None if verdict is None or verdict.expected is None else group.client_ids(verdict.expected)
         waiting = waiting_in(self._evidence, group.state.queues[index])
         reason = None if verdict is None or expected is not None else verdict.reason
-        known = AlertQueue(
-            queue.broker_name,
-            queue.queue_id,
-            owners,
-            expected,
-            waiting.messages,
-            waiting.read_ts,
-            None if reason is None else reason.kind.value,
-            None if reason is None else reason.details,
-        )
+        why = (None, None) if reason is None else (reason.kind.value, reason.details)
+        held = (waiting.messages, waiting.read_ts)
+        known = AlertQueue(queue.broker_name, queue.queue_id, owners, expected, *held, *why)
         self._queues[index] = known
         return known
 
@@ -108,8 +97,8 @@ class AlertDetails:
 
 
 def _client(group: Group, client: Client) -> AlertClient:
-    heartbeat = group.heartbeat_of(client) or _NOTHING_LISTED
-    running = group.running_of(client) or _NOTHING_RUN
+    heartbeat = group.heartbeat_of(client) or NOTHING_LISTED
+    running = group.running_of(client) or NOTHING_RUN
     subscriptions = running.subscriptions or heartbeat.subscriptions or ()
     return AlertClient(
         client_id=client.client_id,

@@ -13,21 +13,11 @@ from msgspec.structs import replace
 
 from schemas.facts import AlertFact, AlertState, Cause, WaitsFor
 from schemas.observed import observed, with_part
+from streaming.core.alerts import signals
 from streaming.core.alerts.candidates import AlertCandidate, candidates_of_group, candidates_of_queues
 from streaming.core.alerts.details import AlertDetails
 from streaming.core.alerts.phases import PENDING_PHASES, STATES, AlertReason, Phase, Signal, after
-from streaming.core.alerts.signals import (
-    Outcome,
-    RoundResult,
-    is_flapping,
-    is_undecided,
-    note_end,
-    severity_of,
-    times_before,
-    wait_of,
-    with_candidate,
-    without_candidate,
-)
+from streaming.core.alerts.signals import Outcome, RoundResult, is_flapping
 from streaming.core.causes.table import CAUSES
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.findings.queue_facts import Since
@@ -50,13 +40,8 @@ def update_alerts(
     candidates = candidates_of_queues(group, found, since)
     candidates.update(candidates_of_group(group, evidence, of_group))
     verdicts = {index: verdict for findings in found for index, verdict in findings.verdicts.items()}
-    at = RoundResult(
-        evidence,
-        verdicts,
-        since,
-        AlertDetails(evidence, verdicts),
-        frozenset(f.evidence.name for f in found if f.evidence.listed.views_differ),
-    )
+    divided = frozenset(findings.evidence.name for findings in found if findings.evidence.listed.views_differ)
+    at = RoundResult(evidence, verdicts, since, AlertDetails(evidence, verdicts), divided)
     known = {(alert.topic, alert.kind) for alert in group.state.alerts}
     for alert in list(group.state.alerts):
         candidate = candidates.get((alert.topic, alert.kind))
@@ -93,16 +78,16 @@ def _begin(group: Group, topic: str, kind: str, candidate: AlertCandidate, at: R
     _adopt(group, alert, candidate, list(candidate.queues), at)
     group.state.alerts.append(alert)
     _emit(group, alert, AlertReason.FOUND, at)
-    _move(group, alert, with_candidate(group, alert, candidate), at)
+    _move(group, alert, signals.with_candidate(group, alert, candidate), at)
 
 
 def _go_on(group: Group, alert: Alert, candidate: AlertCandidate, at: RoundResult) -> None:
     """The evidence supports the alert. Queues that cannot be decided now stay in it."""
     before = alert.severity, alert.queues, alert.cause, alert.waits_until_ts
     _adopt_cause(alert, candidate, at)
-    outcome = with_candidate(group, alert, candidate)
+    outcome = signals.with_candidate(group, alert, candidate)
     supported = set(candidate.queues)
-    undecided = [p for p in alert.queues if p not in supported and is_undecided(group, alert, p, at)]
+    undecided = [p for p in alert.queues if p not in supported and signals.is_undecided(group, alert, p, at)]
     queues = sorted([*candidate.queues, *undecided], key=group.message_queue)
     _adopt(group, alert, candidate, queues, at)
     changed = _what_changed(alert, *before)
@@ -122,7 +107,7 @@ def _adopt_cause(alert: Alert, candidate: AlertCandidate, at: RoundResult) -> No
 
 
 def _adopt(group: Group, alert: Alert, candidate: AlertCandidate, queues: list[int], at: RoundResult) -> None:
-    alert.severity = severity_of(group, alert, candidate).value
+    alert.severity = signals.severity_of(group, alert, candidate).value
     _note_wait(group, alert, candidate)
     alert.queues = queues
     alert.since_ts = min(alert.since_ts or candidate.since_ts, candidate.since_ts)
@@ -132,7 +117,7 @@ def _adopt(group: Group, alert: Alert, candidate: AlertCandidate, queues: list[i
 
 def _note_wait(group: Group, alert: Alert, candidate: AlertCandidate) -> None:
     """Notes why a pending alert waits, and the deploy that it waits for, or because of which it is but a warning."""
-    wait = wait_of(group, alert, candidate) if alert.phase in PENDING_PHASES else None
+    wait = signals.wait_of(group, alert, candidate) if alert.phase in PENDING_PHASES else None
     alert.waits_for, alert.waits_until_ts = ("", 0) if wait is None else (wait.what.value, wait.until_ts)
     is_excused = alert.severity != candidate.severity or alert.waits_for == WaitsFor.DEPLOY
     deploy = group.state.deploy
@@ -185,7 +170,7 @@ def _what_changed(
 
 
 def _go_on_without_candidate(group: Group, alert: Alert, at: RoundResult) -> None:
-    outcome = without_candidate(group, alert, at)
+    outcome = signals.without_candidate(group, alert, at)
     if outcome.signal in (Signal.UNDECIDED, Signal.SEEN_TO_STALL):
         alert.right_since_ts = 0
     elif outcome.signal not in (Signal.NOT_JUDGED, Signal.OVER):
@@ -205,11 +190,11 @@ def _move(group: Group, alert: Alert, outcome: Outcome, at: RoundResult) -> None
     alert.kept_open = reason.value if reason is not None and transition.to is Phase.KEPT_OPEN else ""
     if reason is AlertReason.HELD_LONG_ENOUGH:
         alert.fired_ts = group.state.now
-        alert.times = 1 + times_before(group, alert)
+        alert.times = 1 + signals.times_before(group, alert)
     elif reason is AlertReason.CAME_BACK:
         alert.times += is_flapping(alert)
     elif reason is AlertReason.RIGHT_AGAIN:
-        note_end(group, alert)
+        signals.note_end(group, alert)
     if transition.to is Phase.RESOLVED:
         group.state.alerts.remove(alert)
     if reason is not None:

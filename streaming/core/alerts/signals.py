@@ -5,7 +5,7 @@ from typing import NamedTuple
 from schemas.facts import Cause, Kind, Severity, WaitsFor
 from schemas.reasons import ReasonKind
 from streaming.core.alerts.candidates import AlertCandidate
-from streaming.core.alerts.deploy_wait import comes_of_members_that_differ, longest_wait_until
+from streaming.core.alerts.deploy_wait import comes_of_members_that_differ
 from streaming.core.alerts.details import AlertDetails
 from streaming.core.alerts.phases import PENDING_PHASES, AlertReason, Signal
 from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
@@ -81,7 +81,7 @@ def deploy_waited_until(group: Group, alert: Alert, candidate: AlertCandidate) -
     """Until when a rolling deploy that may bring the alert about is waited for; 0: there is none."""
     if not candidate.waits_for_deploy:
         return 0
-    return longest_wait_until(group, _differ_since(group, alert, candidate))
+    return _differ_since(group, alert, candidate) + group.timing.deploy_wait_ms
 
 
 def severity_of(group: Group, alert: Alert, candidate: AlertCandidate) -> Severity:

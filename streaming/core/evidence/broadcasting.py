@@ -32,10 +32,7 @@ def message_model(
 
 
 def broadcasting_members(balancing: Iterable[MemberEvidence]) -> frozenset[int]:
-    reported = (one for one in balancing if one.running is not None)
-    return frozenset(
-        one.index for one in reported if one.running is not None and one.running.message_model == BROADCASTING
-    )
+    return frozenset(one.index for one in balancing if one.running and one.running.message_model == BROADCASTING)
 
 
 def is_owned_by_all(listed: ListedMembers, owners: Collection[int]) -> bool:

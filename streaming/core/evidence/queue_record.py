@@ -134,8 +134,8 @@ def _record(q: QueueEvidence, repeated: list[int], answered: Span, rest: dict[st
         why_not_expected=topic.why_not_expected,
         was_owned=bool(q.queue.last_stable_owners),
         found=q.found,
-        uncovered=topic.uncovered_names,
-        silent=topic.silent_names,
+        uncovered=tuple(map(topic.broker_name, topic.uncovered)),
+        silent=tuple(map(topic.broker_name, topic.silent)),
         is_broker_covered=q.queue.broker not in topic.uncovered,
         is_model_known=topic.of_group.message_model is not None,
         is_doubtful=q.is_doubtful,
@@ -156,10 +156,8 @@ def _record(q: QueueEvidence, repeated: list[int], answered: Span, rest: dict[st
 def _offsets(q: QueueEvidence) -> dict[str, Any]:
     """The fields of a queue that stands still."""
     topic, queue, index = q.topic, q.queue, q.index
-    are_owners_silent, alert = (
-        bool(q.owners) and all(topic.of_group.is_silent(topic.members[one]) for one in q.owners),
-        q.fired_stall,
-    )
+    alert = q.fired_stall
+    are_owners_silent = bool(q.owners) and all(topic.of_group.is_silent(topic.members[one]) for one in q.owners)
     return {
         "is_consume_enabled": topic.of_group.consume_enable is not False,
         "has_members": bool(topic.of_group.members),

@@ -70,16 +70,6 @@ class TopicEvidence(TopicShares):
         return observed.clients(self.group.client_ids(indices))
 
     @cached_property
-    def uncovered_names(self) -> tuple[str, ...]:
-        """Its brokers that have given no list of members for long."""
-        return tuple(map(self.broker_name, self.uncovered))
-
-    @cached_property
-    def silent_names(self) -> tuple[str, ...]:
-        """Its brokers that gave no list of members in this round, but did lately."""
-        return tuple(map(self.broker_name, self.silent))
-
-    @cached_property
     def is_heard(self) -> bool:
         """True if all evidence about owners of its queues is there."""
         is_reported = self.is_complete and self.is_since_change

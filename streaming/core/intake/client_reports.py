@@ -3,16 +3,7 @@
 from collections.abc import Iterable
 from functools import lru_cache
 
-from schemas.events import (
-    SQL92,
-    AssignmentReport,
-    ConfirmedReport,
-    Heartbeat,
-    ListedClient,
-    OwnedQueues,
-    Subscription,
-    in_order_of_places,
-)
+from schemas import events
 from schemas.identity import without_host
 from streaming.core.intake.client_versions import named
 from streaming.core.intake.deploy_tracking import note_quick_restart
@@ -24,7 +15,7 @@ INSTANCES_KEPT = 2
 ALL_TAGS = "*"  # SubscriptionData.SUB_ALL
 
 
-def take_report(group: Group, event: AssignmentReport) -> None:
+def take_report(group: Group, event: events.AssignmentReport) -> None:
     """Takes a client's answer, or that it did not answer. A report older than the known one is ignored."""
     client = group.state.clients[group.client(event.client_id)]
     if not event.answered:
@@ -38,17 +29,8 @@ def take_report(group: Group, event: AssignmentReport) -> None:
         note_quick_restart(group, client)
         _note_change_of_lists(group, client)
     owned, busy = _queue_indices(group, event.owned, event.answered_ts)
-    running = group.running(
-        _interned_running(
-            event.strategy,
-            event.orderly,
-            event.message_model,
-            event.client_rebalance,
-            bool(event.pop),
-            event.subscriptions,
-            event.consume_type,
-        )
-    )
+    how = (event.strategy, event.orderly, event.message_model, event.client_rebalance, bool(event.pop))
+    running = group.running(_interned_running(*how, event.subscriptions, event.consume_type))
     report = Report(start_ts, event.answered_ts, running, owned, busy, event.data_version)
     if known is None or known.running != report.running:
         client.note_change()
@@ -59,7 +41,7 @@ def take_report(group: Group, event: AssignmentReport) -> None:
     _note_answer(group, client, report)
 
 
-def confirm_reports(group: Group, reports: Iterable[ConfirmedReport], latest_ts: int) -> None:
+def confirm_reports(group: Group, reports: Iterable[events.ConfirmedReport], latest_ts: int) -> None:
     """Clients said again what they had said. What they said after ``latest_ts`` is not believed.
 
     It counts only if that report is known; else the client was silent.
@@ -74,7 +56,7 @@ def confirm_reports(group: Group, reports: Iterable[ConfirmedReport], latest_ts:
             _confirm(group, client, report, confirmed)
 
 
-def _confirm(group: Group, client: Client, report: Report, confirmed: ConfirmedReport) -> None:
+def _confirm(group: Group, client: Client, report: Report, confirmed: events.ConfirmedReport) -> None:
     report.answered_ts = confirmed.answered_ts
     report.busy = _busy(group, report, confirmed.busy) if confirmed.busy else []
     if len(client.reports) > 1:
@@ -99,7 +81,7 @@ def _note_owned_topics(group: Group, report: Report, ts: int) -> None:
 
 def _busy(group: Group, report: Report, places: tuple[int, ...]) -> list[int]:
     """Indices of the queues at these places (``ConfirmedReport.busy``)."""
-    in_order = in_order_of_places(report.owned, group.message_queue)
+    in_order = events.in_order_of_places(report.owned, group.message_queue)
     return [in_order[place] for place in places if place < len(in_order)]
 
 
@@ -132,14 +114,14 @@ def _keep(client: Client, report: Report, known: Report | None) -> None:
     client.reports = sorted([report, *others], key=lambda r: -r.answered_ts)[:INSTANCES_KEPT]
 
 
-def _take_unanswered(group: Group, client: Client, event: AssignmentReport) -> None:
+def _take_unanswered(group: Group, client: Client, event: events.AssignmentReport) -> None:
     newest = client.reports[0].answered_ts if client.reports else 0
     if event.answered_ts > newest and not client.unanswered_since_ts:
         client.unanswered_since_ts = event.answered_ts
         group.request_evaluation()
 
 
-def _queue_indices(group: Group, owned: tuple[OwnedQueues, ...], ts: int) -> tuple[list[int], list[int]]:
+def _queue_indices(group: Group, owned: tuple[events.OwnedQueues, ...], ts: int) -> tuple[list[int], list[int]]:
     """Indices of the queues it owns, and of those of them with messages in hand. A dropped queue is not owned."""
     indices, busy = [], []
     for queues in owned:
@@ -163,7 +145,7 @@ def _interned_running(
     message_model: str | None,
     client_rebalance: bool | None,
     pops: bool,
-    subscriptions: tuple[Subscription, ...],
+    subscriptions: tuple[events.Subscription, ...],
     consume_type: str | None,
 ) -> RunningProfile:
     """One shared object for clients that run alike, so that their subscriptions are sorted once."""
@@ -171,24 +153,24 @@ def _interned_running(
     return RunningProfile(strategy, orderly, message_model, client_rebalance, pops, pairs, consume_type)
 
 
-def _pairs(subscriptions: tuple[Subscription, ...]) -> tuple[tuple[str, str | None], ...]:
+def _pairs(subscriptions: tuple[events.Subscription, ...]) -> tuple[tuple[str, str | None], ...]:
     return tuple(sorted(((s.topic, _filter(s)) for s in subscriptions), key=lambda pair: (pair[0], pair[1] or "")))
 
 
-def _filter(subscription: Subscription) -> str | None:
+def _filter(subscription: events.Subscription) -> str | None:
     """The filter in a form that is the same for all that mean the same; None where it is not known.
 
     A filter of tags is a set of tags (FilterAPI.buildSubscriptionData), and none is all. Java's own sets have another
     order in each JVM. Of SQL only the text is known.
     """
     expression = subscription.expression
-    if expression is None or subscription.expression_type == SQL92:
+    if expression is None or subscription.expression_type == events.SQL92:
         return expression
     tags = sorted({tag.strip() for tag in expression.split("||")} - {""})
     return " || ".join(tags) or ALL_TAGS
 
 
-def take_heartbeat(group: Group, event: Heartbeat) -> None:
+def take_heartbeat(group: Group, event: events.Heartbeat) -> None:
     """Takes what a broker knows of a client. Only the round's lists say that it is a member.
 
     A heartbeat of a round that is over is ignored: the next heartbeat repeats what still holds.
@@ -202,14 +184,17 @@ def take_heartbeat(group: Group, event: Heartbeat) -> None:
         group.request_evaluation()
 
 
-def take_listed(group: Group, heartbeats: Iterable[ListedClient], ts: int) -> None:
+def take_listed(group: Group, heartbeats: Iterable[events.ListedClient], ts: int) -> None:
     """Heartbeats that a marker tells at ``ts``."""
     for one in heartbeats:
         _take_known(group, one, None, ts)
 
 
 def _take_known(
-    group: Group, seen: Heartbeat | ListedClient, subscriptions: tuple[Subscription, ...] | None, ts: int
+    group: Group,
+    seen: events.Heartbeat | events.ListedClient,
+    subscriptions: tuple[events.Subscription, ...] | None,
+    ts: int,
 ) -> Client:
     index = group.broker(seen.broker_name)
     client = group.state.clients[group.client(seen.client_id)]
@@ -230,7 +215,7 @@ def _interned_heartbeat(
     version: str | None,
     message_model: str | None,
     consume_type: str | None,
-    subscriptions: tuple[Subscription, ...] | None,
+    subscriptions: tuple[events.Subscription, ...] | None,
 ) -> HeartbeatProfile:
     pairs = None if subscriptions is None else _pairs(subscriptions)
     return HeartbeatProfile(language, named(version), message_model, consume_type, pairs)

@@ -7,18 +7,7 @@ a group of that size is evaluated within a second (docs/performance.md, `bounds`
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from schemas.events import (
-    AnyEvent,
-    AssignmentReport,
-    ConsumeProgress,
-    ConsumerChange,
-    Heartbeat,
-    ListedClient,
-    OwnedQueues,
-    Round,
-    TopicOffsets,
-    TopicRoute,
-)
+from schemas import events
 from schemas.identity import MessageQueue
 from schemas.records import Rejected
 from streaming.core.state.group import Group
@@ -32,14 +21,14 @@ CLIENTS_AT_MOST = 16_384
 OWNED_AT_MOST = 262_144  # in the reports of all clients together: broadcasting, each client owns every queue
 
 
-def too_much(group: Group, event: AnyEvent) -> Rejected | None:
+def too_much(group: Group, event: events.AnyEvent) -> Rejected | None:
     """Why the group would become too large with this event; None if it would not."""
     check = _CHECKS.get(type(event))
     what = None if check is None else check(group, event)
     return None if what is None else Rejected("too_many", what)
 
 
-def _too_many_in_round(group: Group, event: Round) -> str | None:
+def _too_many_in_round(group: Group, event: events.Round) -> str | None:
     clients = sum([len(answer.client_ids) for answer in event.brokers])
     if clients > CLIENTS_AT_MOST:
         clients = len({client_id for answer in event.brokers for client_id in answer.client_ids})
@@ -51,11 +40,11 @@ def _too_many_in_round(group: Group, event: Round) -> str | None:
     )
 
 
-def _too_many_by_report(group: Group, event: AssignmentReport) -> str | None:
+def _too_many_by_report(group: Group, event: events.AssignmentReport) -> str | None:
     return _too_many_in_topics(group, event.owned) or _too_many_clients(group, event) or _too_many_owned(group, event)
 
 
-def _too_many_owned(group: Group, event: AssignmentReport) -> str | None:
+def _too_many_owned(group: Group, event: events.AssignmentReport) -> str | None:
     """Reports are counted one by one only where there might be too many."""
     state, named = group.state, sum(len(one.queues) for one in event.owned)
     if named * (1 + len(state.clients)) <= OWNED_AT_MOST and len(state.queues) * len(state.clients) <= OWNED_AT_MOST:
@@ -64,15 +53,15 @@ def _too_many_owned(group: Group, event: AssignmentReport) -> str | None:
     return _over(named + sum(len(r.owned) for client in others for r in client.reports), OWNED_AT_MOST, "owned queues")
 
 
-def _too_many_in_topics(group: Group, named: Sequence[OwnedQueues | ConsumeProgress]) -> str | None:
+def _too_many_in_topics(group: Group, named: Sequence[events.OwnedQueues | events.ConsumeProgress]) -> str | None:
     return _too_many_named(group, named) or _over(len(group.state.topics), TOPICS_AT_MOST, "topics")
 
 
-def _too_many_clients(group: Group, event: AnyEvent) -> str | None:
+def _too_many_clients(group: Group, event: events.AnyEvent) -> str | None:
     return _over(len(group.state.clients), 2 * CLIENTS_AT_MOST, "clients")
 
 
-def _too_many_listed(group: Group, heartbeats: Sequence[ListedClient]) -> str | None:
+def _too_many_listed(group: Group, heartbeats: Sequence[events.ListedClient]) -> str | None:
     """Clients are looked up one by one only where there might be too many."""
     known = len(group.state.clients)
     if known + len(heartbeats) <= 2 * CLIENTS_AT_MOST:
@@ -81,7 +70,9 @@ def _too_many_listed(group: Group, heartbeats: Sequence[ListedClient]) -> str | 
     return _over(known + new, 2 * CLIENTS_AT_MOST, "clients")
 
 
-def _too_many_named(group: Group, named: Sequence[OwnedQueues | ConsumeProgress | TopicOffsets]) -> str | None:
+def _too_many_named(
+    group: Group, named: Sequence[events.OwnedQueues | events.ConsumeProgress | events.TopicOffsets]
+) -> str | None:
     """Queues are looked up one by one only where there might be too many."""
     known = len(group.state.queues)
     if known + sum(len(one.queues) for one in named) <= KNOWN_QUEUES_AT_MOST:
@@ -90,7 +81,7 @@ def _too_many_named(group: Group, named: Sequence[OwnedQueues | ConsumeProgress 
     return _over(known + sum(not group.has_queue(queue) for queue in queues), KNOWN_QUEUES_AT_MOST, "queues")
 
 
-def _too_many_by_route(group: Group, event: TopicRoute) -> str | None:
+def _too_many_by_route(group: Group, event: events.TopicRoute) -> str | None:
     """The group's other topics count too."""
     copies = [event.brokers, *(copy.brokers for copy in event.others or ())]
     hosted = max(sum(max(q.read_queue_nums, q.write_queue_nums) for q in copy) for copy in copies)
@@ -103,12 +94,12 @@ def _too_many_by_route(group: Group, event: TopicRoute) -> str | None:
 
 
 _CHECKS: dict[type, Callable[[Group, Any], str | None]] = {
-    Round: _too_many_in_round,
-    TopicRoute: _too_many_by_route,
-    AssignmentReport: _too_many_by_report,
-    ConsumeProgress: lambda group, event: _too_many_in_topics(group, [event]),
-    Heartbeat: _too_many_clients,
-    ConsumerChange: _too_many_clients,
+    events.Round: _too_many_in_round,
+    events.TopicRoute: _too_many_by_route,
+    events.AssignmentReport: _too_many_by_report,
+    events.ConsumeProgress: lambda group, event: _too_many_in_topics(group, [event]),
+    events.Heartbeat: _too_many_clients,
+    events.ConsumerChange: _too_many_clients,
 }
 
 

@@ -15,19 +15,9 @@ PERM_READ, PERM_WRITE = 4, 2  # org.apache.rocketmq.common.constant.PermName
 
 SEVERITY_CODES: tuple[Severity, ...] = (Severity.NONE, Severity.CRITICAL, Severity.WARNING, Severity.INFO)
 FINDING_CODES: tuple[Kind, ...] = (
-    Kind.UNKNOWN,
-    Kind.EXCLUDED,
-    Kind.DUPLICATED,
-    Kind.ORPHANED,
-    Kind.STALLED,
-    Kind.SLOW_CONSUMER,
-    Kind.CONSUME_DISABLED,
-    Kind.SETTLING,
-    Kind.PHANTOM,
-    Kind.MISPLACED,
-    Kind.MATCH,
-    Kind.NO_MEMBERS,
-)
+    Kind.UNKNOWN, Kind.EXCLUDED, Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER,
+    Kind.CONSUME_DISABLED, Kind.SETTLING, Kind.PHANTOM, Kind.MISPLACED, Kind.MATCH, Kind.NO_MEMBERS,
+)  # fmt: skip
 
 
 class Broker(Packed):
@@ -118,6 +108,9 @@ class RunningProfile(PackedValue, frozen=True):
     pops: bool = False  # whether it consumes by POP
     subscriptions: tuple[tuple[str, str | None], ...] = ()  # (topic, filter); empty: it does not say
     consume_type: str | None = None  # CONSUME_PASSIVELY (push) or CONSUME_ACTIVELY (pull)
+
+
+NOTHING_LISTED, NOTHING_RUN = HeartbeatProfile(), RunningProfile()  # of a client of which nothing is known
 
 
 class Report(Packed):
