@@ -224,21 +224,18 @@ class DemoRun:
         """Wait for the facts of all played events and print them; after Ctrl-C do not wait."""
         if not self.stop.is_set():
             with self.terminal.step("Waiting for the job to catch up"):
-                self._wait_until(self._is_all_read)
+                self._wait_until_all_is_read()
         self.terminal.say("Stopping ...", "dim")
 
-    def _wait_until(self, is_done: Callable[[], bool]) -> None:
+    def _wait_until_all_is_read(self) -> None:
+        """Wait until by the newest commit the job has read every record; a health fact causes a commit in time."""
         deadline = time.monotonic() + FINISH_WITHIN_S
-        while not is_done() and not self.stop.wait(POLL_S):
+        self._print_news()
+        while records_read(self.tables / FACTS.name) < self.records and not self.stop.wait(POLL_S):
             self._print_news()
             if time.monotonic() > deadline:
                 self.terminal.say(f"not done within {FINISH_WITHIN_S} s: going on without", "yellow")
                 return
-
-    def _is_all_read(self) -> bool:
-        """True if by the newest commit the job has read every record; a health fact causes a commit in time."""
-        self._print_news()
-        return records_read(self.tables / FACTS.name) >= self.records
 
 
 class _Note(Struct):

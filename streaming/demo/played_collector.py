@@ -10,29 +10,18 @@ from schemas.events import BrokerAnswer, ConsumeProgress, Round, TopicOffsets
 from streaming.collector.exposed import ClusterCounts
 from streaming.collector.probing.client_schedule import label_of
 from streaming.collector.probing.lag import Lags
-from streaming.collector.wire.answers import (
-    SUCCESS,
-    Answer,
-    ConnectionsAnswer,
-    ConsumerListAnswer,
-    ConsumeStatsAnswer,
-    HeartbeatsAnswer,
-    OffsetRow,
-    RouteAnswer,
-    RunningInfoAnswer,
-    SubscriptionGroupAnswer,
-)
+from streaming.collector.wire import answers
 from streaming.collector.wire.requests import Code, Outcome, RequestCounts
 from streaming.demo.recording_schedule import CLUSTER, Scheduled
 
-CODES: dict[type[Answer], Code] = {
-    ConsumerListAnswer: Code.GET_CONSUMER_LIST_BY_GROUP,
-    ConnectionsAnswer: Code.GET_CONSUMER_CONNECTION_LIST,
-    HeartbeatsAnswer: Code.GET_ALL_PRODUCER_INFO,
-    RouteAnswer: Code.GET_ROUTEINFO_BY_TOPIC,
-    RunningInfoAnswer: Code.GET_CONSUMER_RUNNING_INFO,
-    ConsumeStatsAnswer: Code.GET_CONSUME_STATS,
-    SubscriptionGroupAnswer: Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
+CODES: dict[type[answers.Answer], Code] = {
+    answers.ConsumerListAnswer: Code.GET_CONSUMER_LIST_BY_GROUP,
+    answers.ConnectionsAnswer: Code.GET_CONSUMER_CONNECTION_LIST,
+    answers.HeartbeatsAnswer: Code.GET_ALL_PRODUCER_INFO,
+    answers.RouteAnswer: Code.GET_ROUTEINFO_BY_TOPIC,
+    answers.RunningInfoAnswer: Code.GET_CONSUMER_RUNNING_INFO,
+    answers.ConsumeStatsAnswer: Code.GET_CONSUME_STATS,
+    answers.SubscriptionGroupAnswer: Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
 }
 
 
@@ -43,7 +32,7 @@ class PlayedCollector:
         self._requests, self._lags = RequestCounts(), Lags()
         self.counts = ClusterCounts(CLUSTER, interval_ms, self._requests, self._lags)
         self._groups = groups
-        self._offsets: dict[tuple[str, str], dict[tuple[str, int], OffsetRow]] = {}
+        self._offsets: dict[tuple[str, str], dict[tuple[str, int], answers.OffsetRow]] = {}
         self._has_members: dict[tuple[str, str], bool] = {}  # by group and broker
         self._answered: dict[str, bool] = {}  # by broker
         self._not_asked: dict[str, Counter[str]] = {}  # by group
@@ -59,17 +48,17 @@ class PlayedCollector:
             elif isinstance(event, Round):
                 self._take_round(event, played.due_ms)
 
-    def _count_request(self, answer: Answer) -> None:
+    def _count_request(self, answer: answers.Answer) -> None:
         if answer.code is None:
             outcome = Outcome.TIMED_OUT
         else:
-            outcome = Outcome.ANSWERED if answer.code == SUCCESS else Outcome.REFUSED
+            outcome = Outcome.ANSWERED if answer.code == answers.SUCCESS else Outcome.REFUSED
         self._requests.add(CODES[type(answer)], outcome, answer.dur_ms / 1000)
 
     def _take_offsets(self, group: str, said: ConsumeProgress | TopicOffsets) -> None:
         rows = self._offsets.setdefault((group, said.broker_name), {})
         for one in said.queues:
-            rows[said.topic, one.queue_id] = OffsetRow(
+            rows[said.topic, one.queue_id] = answers.OffsetRow(
                 topic=said.topic, queue_id=one.queue_id, broker_offset=one.broker_offset,
                 consumer_offset=one.consumer_offset, last_timestamp=one.consumed_ts,
             )  # fmt: skip

@@ -1,6 +1,7 @@
 """Makes the snapshot of one group from its facts: the newest of each queue, member, broker list and alert. Pure."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from schemas.facts import (
     PAYLOADS,
@@ -37,6 +38,7 @@ from streaming.wording.lists import grouped
 from streaming.wording.times import moment
 
 QueueKey = tuple[str | None, str, int]  # topic, broker name, queue id
+OF_STATUS = ("reason_details", "counts", "retry_counts", "brokers_covered", "brokers_known", "members_reporting")
 KINDS = tuple(kind for kind in PAYLOADS if kind not in (QuarantineFact, HealthFact))  # those of a group
 
 
@@ -51,6 +53,7 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorSt
     queues = _queues(newest, status, open_alerts)
     members = [fact.payload for fact in newest if isinstance(fact.payload, MemberFact) and fact.payload.present]
     alerts = tuple(_alert(life) for life in lives if life[-1].is_open or life[-1].ts >= now - LATELY_MS)
+    of_status: dict[str, Any] = {name: getattr(status, name, None) for name in OF_STATUS}
     return ExplainedGroup(
         cluster=facts[0].cluster,
         group=facts[0].group,
@@ -61,12 +64,7 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorSt
         status_ts=known.counted_ts if known else None,
         reason=_reason(status) if status else None,
         reason_kind=_kind(status.reason) if status else None,
-        reason_details=status.reason_details if status else None,
-        counts=status.counts if status else None,
-        retry_counts=status.retry_counts if status else None,
-        brokers_covered=status.brokers_covered if status else None,
-        brokers_known=status.brokers_known if status else None,
-        members_reporting=status.members_reporting if status else None,
+        **of_status,
         waiting=waiting.messages if waiting else None,
         read_ts=waiting.read_ts if waiting else None,
         oldest_ts=waiting.oldest_ts if waiting else None,

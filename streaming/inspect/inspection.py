@@ -74,14 +74,13 @@ class ClusterInspection:
     def snapshot(self) -> InspectedCluster:
         probe = self._watched.probe
         no_round = {} if self._report is not None else {"the cluster": "no round has ended"}
-        empty = probe.groups.empty()
         return InspectedCluster(
             cluster=self.observed.cluster,
             ts=probe.clock.now_ms(),
             looked_s=round(self.elapsed_s, 1),
             brokers=tuple(sorted(probe.brokers.addresses)),
             untold=probe.directory.brokers_without_groups,
-            empty=EmptyGroups(number=empty.number, not_known=empty.not_known, not_asked=empty.not_asked),
+            empty=EmptyGroups(**probe.groups.empty()._asdict()),
             silent=no_round | probe.silent.why,
             groups=(*(snapshot_of(group) for _, group in sorted(self.observed.groups.items())), *self._absent()),
         )

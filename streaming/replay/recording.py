@@ -32,10 +32,9 @@ _decoders = {str(line.__struct_config__.tag): msgspec.json.Decoder(line) for lin
 
 
 class RecordingTranslation:
-    """The translation of lines to events. ``rounds`` counts the markers; ``confirms`` as in ``ClusterTranslation``."""
+    """The translation of lines to events. ``confirms``: as in ``ClusterTranslation``."""
 
     def __init__(self, cluster: str = DEFAULT_CLUSTER, source: str = "recording", confirms: bool = True) -> None:
-        self.rounds = 0
         self._confirms = confirms
         self._source = source
         self._cluster_name = cluster
@@ -100,7 +99,6 @@ class RecordingTranslation:
         return events + group.take(answer)
 
     def _end(self, cluster: ClusterTranslation, group: GroupTranslation) -> list[AnyEvent]:
-        self.rounds += 1
         cluster.routes.still_stand(group.times.newest_ts)
         return group.end_round()
 
@@ -110,7 +108,6 @@ class RecordingTranslation:
         events: list[AnyEvent] = []
         for group in (cluster.groups[name] for name in names if name in cluster.groups):
             if group.times.is_open:
-                self.rounds += 1
                 cluster.routes.still_stand(line.ts)
                 events += group.end_round(line.ts, line.asked, line.not_asked, line.look)
         return events
@@ -124,12 +121,11 @@ def decode_line(text: bytes) -> tuple[Line | None, str, int]:
 
 
 class Recording:
-    """One recording file. ``first_ts`` and the counts are known once ``events`` has been read."""
+    """One recording file. ``first_ts`` is known once ``events`` has been read."""
 
     def __init__(self, path: Path, warn: Callable[[str], None], cluster: str = DEFAULT_CLUSTER) -> None:
         self.path = path
         self.first_ts: int | None = None
-        self.rounds = 0
         self._warn = warn
         self._cluster = cluster
         self._unknown_kinds: set[str] = set()
@@ -145,9 +141,7 @@ class Recording:
                 yield from translation.feed(answer)
             except SourceError as error:
                 raise SourceError(f"{self.path}:{line.number}: {error}") from None
-            self.rounds = translation.rounds
         yield from translation.finish()
-        self.rounds = translation.rounds
 
     def _decode(self, line: FileLine) -> Line | None:
         try:

@@ -55,12 +55,8 @@ class ConsumerGroupInfo:
         """GET_CONSUMER_CONNECTION_LIST."""
         if self._body is None:
             assert self.last is not None
-            self._body = ConsumerConnection(
-                tuple(channel.connection for channel in self.channels),
-                self.last.consume_type,
-                self.last.message_model,
-                self.subscriptions,
-            )
+            connections, last = tuple(channel.connection for channel in self.channels), self.last
+            self._body = ConsumerConnection(connections, last.consume_type, last.message_model, self.subscriptions)
         return self._body
 
     def heartbeat(self, channel: Channel, versions: dict[str, int], now: int) -> bool:

@@ -59,11 +59,13 @@ class Fault:
         return all(getattr(shape, name) == value for name, value in self.needs.items())
 
 
-OF_WAITING = (Kind.STALLED, Kind.SLOW_CONSUMER, Kind.ORPHANED)
+OF_OFFSETS = (Kind.STALLED, Kind.SLOW_CONSUMER)
+OF_WAITING = (*OF_OFFSETS, Kind.ORPHANED)
 PLAIN = {"strategy": "AVG", "orderly": False}
 LONGER_S = (840, 1_080)  # longer than a batch, and than a deploy may pause between two of its steps
 TWIN_MS = 165_000  # a second address proves a second instance after 155 s; until then one broker asks one instance
 UNREADABLE = ((Kind.UNREADABLE_QUEUES, TOPIC),)
+OfUnreadable = partial(Fault, needs=PLAIN, least_brokers=2, group_findings=UNREADABLE)
 DIFFERENT = ((Kind.INCONSISTENT_SUBSCRIPTION, ""),)
 FAULTS: tuple[Fault, ...] = (
     Fault(
@@ -103,27 +105,14 @@ FAULTS: tuple[Fault, ...] = (
         causes_of_two=(Cause.UNEXPLAINED,),  # they keep queues that belong to a client that joins
     ),
     Fault(inject.clings, (Cause.UNEXPLAINED,), PLAIN, 2, hangs_rebalance=True),
-    Fault(
-        inject.no_read_permission,
-        (Cause.NO_READ_PERM,),
-        PLAIN,
-        least_brokers=2,
-        group_findings=UNREADABLE,
-        changes_topic=True,
-    ),
-    Fault(
-        inject.fewer_to_read,
-        (Cause.READ_LT_WRITE,),
-        PLAIN,
-        least_brokers=2,
-        group_findings=UNREADABLE,
-        changes_topic=True,
-    ),
+    OfUnreadable(inject.no_read_permission, (Cause.NO_READ_PERM,), changes_topic=True),
+    OfUnreadable(inject.fewer_to_read, (Cause.READ_LT_WRITE,), changes_topic=True),
     Fault(inject.all_gone, group_findings=((Kind.NO_MEMBERS, ""),), excludes_others=True),
     Fault(inject.flapping, least_clients=2, group_findings=((Kind.REBALANCE_STORM, ""),)),
 )
 FAULT_NAMED = {fault.name: fault for fault in FAULTS}
 Alone = partial(Fault, excludes_others=True)
+WithoutConsumption = partial(Alone, consumes_nothing=True)
 MORE_FAULTS: tuple[Fault, ...] = (  # they are played with perturbations only, and with no other fault
     Alone(inject.stuck_at_a_low_rate, needs={"orderly": False}),
     Alone(
@@ -134,32 +123,12 @@ MORE_FAULTS: tuple[Fault, ...] = (  # they are played with perturbations only, a
         extra_ms=inject.SHRUNK_AFTER_MS + 60_000,  # until clients have released the queues
     ),
     Alone(inject.no_read_permission_anywhere, (Cause.NO_READ_PERM,), PLAIN, group_findings=UNREADABLE),
-    Alone(
-        inject.fewer_to_read_and_a_broker_lost,
-        (Cause.READ_LT_WRITE,),
-        PLAIN,
-        least_brokers=2,
-        group_findings=UNREADABLE,
-    ),
+    OfUnreadable(inject.fewer_to_read_and_a_broker_lost, (Cause.READ_LT_WRITE,), excludes_others=True),
     Alone(inject.pull_tool, needs=PLAIN, hides_clients=True),
-    Alone(
-        inject.restart_loop,
-        (Cause.RESTART_LOOP,),
-        consumes_nothing=True,
-        tolerated=(Kind.REBALANCE_STORM, Kind.STALLED, Kind.SLOW_CONSUMER),
-    ),
-    Alone(
-        inject.only_a_tool_stays,
-        needs=PLAIN,
-        consumes_nothing=True,
-        tolerated=(Kind.INCONSISTENT_SUBSCRIPTION, Kind.STALLED, Kind.SLOW_CONSUMER),
-    ),
+    WithoutConsumption(inject.restart_loop, (Cause.RESTART_LOOP,), tolerated=(Kind.REBALANCE_STORM, *OF_OFFSETS)),
+    WithoutConsumption(inject.only_a_tool_stays, needs=PLAIN, tolerated=(Kind.INCONSISTENT_SUBSCRIPTION, *OF_OFFSETS)),
     Alone(inject.lite_assign, needs=PLAIN, hides_clients=True, tolerated=(Kind.INCONSISTENT_SUBSCRIPTION,)),
-    Alone(
-        inject.broadcasting_client,
-        (Cause.MESSAGE_MODEL_MISMATCH,),
-        PLAIN,
-        tolerated=(Kind.STALLED, Kind.SLOW_CONSUMER),  # queues of its share, in which the group's offset does not move
-    ),
+    # tolerated: queues of its share, in which the group's offset does not move
+    Alone(inject.broadcasting_client, (Cause.MESSAGE_MODEL_MISMATCH,), PLAIN, tolerated=OF_OFFSETS),
 )
 ANY_FAULT_NAMED = FAULT_NAMED | {fault.name: fault for fault in MORE_FAULTS}

@@ -110,16 +110,8 @@ class ProcessQueue:
     """
 
     __slots__ = (
-        "_begun_at",
-        "_last_ts",
-        "_pulls_from",
-        "client",
-        "dropped",
-        "is_refused",
-        "offset",
-        "progress",
-        "pulled",
-        "speed",
+        *("client", "dropped", "is_refused", "offset", "progress", "pulled", "speed"),
+        *("_begun_at", "_last_ts", "_pulls_from"),
     )
 
     def __init__(self, client: Client, progress: Progress, now: int) -> None:

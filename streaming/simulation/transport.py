@@ -6,21 +6,7 @@ from typing import Any, TypeVar
 
 from schemas.identity import MessageQueue
 from streaming.collector.probing.transport import Timed
-from streaming.collector.wire.answers import (
-    CONSUME_MSG_TIMEOUT,
-    CONSUMER_NOT_ONLINE,
-    SUCCESS,
-    SYSTEM_ERROR,
-    TOPIC_NOT_EXIST,
-    ChannelHeartbeat,
-    ConnectionsAnswer,
-    ConsumerListAnswer,
-    ConsumeStatsAnswer,
-    HeartbeatsAnswer,
-    OffsetRow,
-    RouteAnswer,
-    RunningInfoAnswer,
-)
+from streaming.collector.wire import answers
 from streaming.simulation.broker import Broker
 from streaming.simulation.fleet import Fleet
 from streaming.simulation.name_server import TopicRoute
@@ -80,7 +66,7 @@ class SimulatedTransport:
     def begin_round(self) -> None:
         self._asks_clients = False
 
-    async def members(self, broker: str, group: str) -> tuple[ConsumerListAnswer, ConnectionsAnswer]:
+    async def members(self, broker: str, group: str) -> tuple[answers.ConsumerListAnswer, answers.ConnectionsAnswer]:
         delay_ms = LISTS_MS + self._random.randrange(self._list_jitter_ms)
         await self._fleet.clock.sleep(delay_ms)
         asked, ts = self._fleet.brokers[broker], self.clock.now_ms()
@@ -88,11 +74,13 @@ class SimulatedTransport:
         await self._fleet.clock.sleep(ASKS_MS - delay_ms)
         return found
 
-    async def heartbeats(self, broker: str, group: str, client_ids: Collection[str]) -> HeartbeatsAnswer:
+    async def heartbeats(self, broker: str, group: str, client_ids: Collection[str]) -> answers.HeartbeatsAnswer:
         await self._fleet.clock.sleep(self._random.randrange(TABLES_MS))
         return _heartbeats(self._fleet.brokers[broker], group, client_ids, self.clock.now_ms())
 
-    async def consume_stats(self, broker: str, group: str, topic: str | None = None) -> Timed[ConsumeStatsAnswer]:
+    async def consume_stats(
+        self, broker: str, group: str, topic: str | None = None
+    ) -> Timed[answers.ConsumeStatsAnswer]:
         if topic is None:
             await self._fleet.clock.sleep(self._random.randrange(TABLES_MS))
         now, ts = self._fleet.now, self.clock.now_ms()
@@ -100,15 +88,15 @@ class SimulatedTransport:
 
     async def offsets_one_by_one(
         self, broker: str, group: str, queues: Collection[tuple[str, int]]
-    ) -> ConsumeStatsAnswer:
+    ) -> answers.ConsumeStatsAnswer:
         asked = self._fleet.brokers[broker]
         return _offsets_one_by_one(asked, group, self._fleet.now, self.clock.now_ms(), queues)
 
-    async def running_info(self, broker: str, group: str, client_id: str) -> Timed[RunningInfoAnswer]:
+    async def running_info(self, broker: str, group: str, client_id: str) -> Timed[answers.RunningInfoAnswer]:
         now, ts = self._fleet.now, self.clock.now_ms()
         if self._loses_reports and self._random.random() < self._loses_reports:
             self.lost_reports.append(now)
-            return (RunningInfoAnswer(ts=ts, broker=broker, client_id=client_id), now)
+            return (answers.RunningInfoAnswer(ts=ts, broker=broker, client_id=client_id), now)
         client = self._fleet.brokers[broker].find_client(group, client_id)
         if client is not None and client.answers:
             dur_ms = self._random.randrange(*CLIENT_MS)
@@ -116,17 +104,17 @@ class SimulatedTransport:
             return (_running_info(client, broker, ts, dur_ms), now)
         await self._fleet.clock.sleep(TIMEOUT_MS)
         self.timeouts.append((self._fleet.now, client_id))
-        answer = RunningInfoAnswer(
-            ts=ts, dur_ms=TIMEOUT_MS, broker=broker, client_id=client_id, code=CONSUME_MSG_TIMEOUT
+        answer = answers.RunningInfoAnswer(
+            ts=ts, dur_ms=TIMEOUT_MS, broker=broker, client_id=client_id, code=answers.CONSUME_MSG_TIMEOUT
         )
         return (answer, now)
 
-    async def topic_route(self, topic: str) -> tuple[str | None, RouteAnswer]:
+    async def topic_route(self, topic: str) -> tuple[str | None, answers.RouteAnswer]:
         await self._fleet.clock.sleep(0)
         route = self._fleet.route(self._source, topic)
         return NAME_SERVER, _topic_route(topic, route, self.clock.now_ms())
 
-    async def topic_routes(self, topic: str, name_servers: Collection[str]) -> list[RouteAnswer]:
+    async def topic_routes(self, topic: str, name_servers: Collection[str]) -> list[answers.RouteAnswer]:
         return []
 
     def start(self, work: Coroutine[Any, Any, None]) -> Awaitable[None]:
@@ -146,82 +134,83 @@ class SimulatedTransport:
         return await self._fleet.clock.all(works)
 
 
-def _running_info(client: Client, broker: str, ts: int, dur_ms: int) -> RunningInfoAnswer:
+def _running_info(client: Client, broker: str, ts: int, dur_ms: int) -> answers.RunningInfoAnswer:
     """The running info; without content if the client has died in the meantime."""
     if not client.answers:
-        return RunningInfoAnswer(ts=ts, dur_ms=dur_ms, broker=broker, client_id=client.client_id)
+        return answers.RunningInfoAnswer(ts=ts, dur_ms=dur_ms, broker=broker, client_id=client.client_id)
     return client.running_info(broker, ts, dur_ms)
 
 
-def _topic_route(topic: str, route: TopicRoute | None, ts: int) -> RouteAnswer:
+def _topic_route(topic: str, route: TopicRoute | None, ts: int) -> answers.RouteAnswer:
     if route is None:
-        return RouteAnswer(ts=ts, code=TOPIC_NOT_EXIST, topic=topic, name_server=NAME_SERVER)
-    return RouteAnswer(ts=ts, code=SUCCESS, topic=topic, name_server=NAME_SERVER, body=route.body)
+        return answers.RouteAnswer(ts=ts, code=answers.TOPIC_NOT_EXIST, topic=topic, name_server=NAME_SERVER)
+    return answers.RouteAnswer(ts=ts, code=answers.SUCCESS, topic=topic, name_server=NAME_SERVER, body=route.body)
 
 
-def _consumer_list(broker: Broker, group: str, ts: int) -> ConsumerListAnswer:
+def _consumer_list(broker: Broker, group: str, ts: int) -> answers.ConsumerListAnswer:
     if not (broker.is_up and broker.answers_lists):
-        return ConsumerListAnswer(ts=ts, broker=broker.name)
+        return answers.ConsumerListAnswer(ts=ts, broker=broker.name)
     ids = broker.client_ids(group)
-    return ConsumerListAnswer(ts=ts, broker=broker.name, code=SUCCESS if ids else SYSTEM_ERROR, ids=ids or None)
+    code = answers.SUCCESS if ids else answers.SYSTEM_ERROR
+    return answers.ConsumerListAnswer(ts=ts, broker=broker.name, code=code, ids=ids or None)
 
 
-def _connections(broker: Broker, group: str, ts: int) -> ConnectionsAnswer:
+def _connections(broker: Broker, group: str, ts: int) -> answers.ConnectionsAnswer:
     if not (broker.is_up and broker.answers_lists and broker.answers_connections):
-        return ConnectionsAnswer(ts=ts, broker=broker.name)
+        return answers.ConnectionsAnswer(ts=ts, broker=broker.name)
     known = broker.groups.get(group)
     if known is None:
-        return ConnectionsAnswer(ts=ts, broker=broker.name, code=CONSUMER_NOT_ONLINE)
-    return ConnectionsAnswer(ts=ts, broker=broker.name, code=SUCCESS, body=known.body())
+        return answers.ConnectionsAnswer(ts=ts, broker=broker.name, code=answers.CONSUMER_NOT_ONLINE)
+    return answers.ConnectionsAnswer(ts=ts, broker=broker.name, code=answers.SUCCESS, body=known.body())
 
 
-def _heartbeats(broker: Broker, group: str, client_ids: Collection[str], ts: int) -> HeartbeatsAnswer:
+def _heartbeats(broker: Broker, group: str, client_ids: Collection[str], ts: int) -> answers.HeartbeatsAnswer:
     """The heartbeats. Only the Java SDK has a producer of its own beside each consumer."""
     if not broker.is_up:
-        return HeartbeatsAnswer(ts=ts, broker=broker.name)
+        return answers.HeartbeatsAnswer(ts=ts, broker=broker.name)
     known = broker.groups.get(group)
     channels = tuple(
-        ChannelHeartbeat(channel.client.client_id, channel.connection.address or "", heartbeat_ts)
+        answers.ChannelHeartbeat(channel.client.client_id, channel.connection.address or "", heartbeat_ts)
         for channel, heartbeat_ts in (known.channels.items() if known is not None else ())
         if channel.client.client_id in client_ids and channel.connection.language == JAVA
     )
-    return HeartbeatsAnswer(ts=ts, broker=broker.name, code=SUCCESS, channels=channels)
+    return answers.HeartbeatsAnswer(ts=ts, broker=broker.name, code=answers.SUCCESS, channels=channels)
 
 
-def _consume_stats(broker: Broker, group: str, now: int, ts: int, topic: str | None = None) -> ConsumeStatsAnswer:
+def _consume_stats(broker: Broker, group: str, now: int, ts: int, topic: str | None) -> answers.ConsumeStatsAnswer:
     """The offsets at ``now``; ``ts`` is the collector's time. No topic: all topics with an offset of the group here."""
     if not broker.is_up:
-        return ConsumeStatsAnswer(ts=ts, broker=broker.name, topic=topic)
+        return answers.ConsumeStatsAnswer(ts=ts, broker=broker.name, topic=topic)
     rows = [
         _offset_row(progress, broker.tells_pull_offsets, now)
         for name, progresses in broker.progresses_by_topic(group, now).items()
         if (name == topic if topic else any(progress.committed >= 0 for progress in progresses))
         for progress in progresses
     ]
-    return ConsumeStatsAnswer(ts=ts, broker=broker.name, code=SUCCESS, topic=topic, table=tuple(rows))
+    return answers.ConsumeStatsAnswer(ts=ts, broker=broker.name, code=answers.SUCCESS, topic=topic, table=tuple(rows))
 
 
 def _offsets_one_by_one(
     broker: Broker, group: str, now: int, ts: int, queues: Iterable[tuple[str, int]]
-) -> ConsumeStatsAnswer:
+) -> answers.ConsumeStatsAnswer:
     """The answers to requests 30 and 14 for (topic, queue id), also of queues that cannot be read.
 
     If the group has no offset, the answer is 0: messages are young here (``queryConsumerOffset``).
     """
     if not broker.is_up:
-        return ConsumeStatsAnswer(ts=ts, broker=broker.name)
+        return answers.ConsumeStatsAnswer(ts=ts, broker=broker.name)
     rows = []
     for topic, queue_id in queues:
         progress = broker.progress(group, MessageQueue(topic, broker.name, queue_id), now)
         progress.catch_up(now)
         newest, committed = progress.log.max_offset(now), max(0, progress.committed)
-        rows.append(OffsetRow(topic, queue_id, broker.name, newest, committed))
-    return ConsumeStatsAnswer(ts=ts, broker=broker.name, code=SUCCESS, table=tuple(rows))
+        rows.append(answers.OffsetRow(topic, queue_id, broker.name, newest, committed))
+    return answers.ConsumeStatsAnswer(ts=ts, broker=broker.name, code=answers.SUCCESS, table=tuple(rows))
 
 
-def _offset_row(progress: Progress, tells_pull_offsets: bool, now: int) -> OffsetRow:
+def _offset_row(progress: Progress, tells_pull_offsets: bool, now: int) -> answers.OffsetRow:
     """One row. Brokers of 4.x do not report pull offsets."""
     topic, broker_name, queue_id = progress.log.queue
     newest, committed = progress.log.max_offset(now), max(0, progress.committed)
     pulled = max(committed, progress.pulled) if tells_pull_offsets else None
-    return OffsetRow(topic, queue_id, broker_name, newest, committed, pulled)
+    return answers.OffsetRow(topic, queue_id, broker_name, newest, committed, pulled)

@@ -43,10 +43,6 @@ class Page(NamedTuple):
     resolved_ts: int = 0
     later_causes: tuple[tuple[int, str | None], ...] = ()
 
-    def cause_at(self, ts: int) -> str | None:
-        """The cause at that time."""
-        return next((cause for since_ts, cause in reversed(self.later_causes) if since_ts <= ts), self.cause)
-
 
 class ExpectedPage(Struct):
     """A fault that lasted long enough to be found by ``due_ts``. ``found`` None: it was missed."""
@@ -75,7 +71,8 @@ class ExpectedPage(Struct):
         """The cause when the page fires; of a page that was open already, the cause at ``due_ts``."""
         if self.found is None or self.found.fired_ts >= self.from_ts:
             return None if self.found is None else self.found.cause
-        return self.found.cause_at(self.due_ts)
+        known = (cause for since_ts, cause in reversed(self.found.later_causes) if since_ts <= self.due_ts)
+        return next(known, self.found.cause)
 
     @property
     def cause_is_right(self) -> bool | None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from schemas.events import AnyEvent, Round
-from schemas.identity import MessageQueue
 from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.simulation.collector import Collector
 from streaming.simulation.load.event_template import EventTemplate, Origin, Placeholders, event_template
@@ -19,12 +17,11 @@ _LOOK_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class RecordedRounds:
-    """The events of a collector, round by round. ``starts`` and ``offsets``: those at the end."""
+    """The events of a collector, round by round. ``end``: what begins the rounds after them."""
 
     rounds: list[list[AnyEvent]]
     origin: Origin
-    starts: Mapping[str, int]
-    offsets: Mapping[MessageQueue, int]
+    end: Origin
 
     @property
     def marker(self) -> Round:
@@ -55,8 +52,8 @@ class WatchedGroup:
             if isinstance(event, Round):
                 blocks.append([])
         self._events[:] = blocks.pop()  # what came since is part of the next round
-        after = self._before = self._origin()
-        return RecordedRounds(blocks, before._replace(ts=began), after.starts, after.offsets)
+        self._before = self._origin()
+        return RecordedRounds(blocks, before._replace(ts=began), self._before)
 
     def _origin(self) -> Origin:
         fleet = self.group.fleet
@@ -84,11 +81,11 @@ def segment_of(recorded: RecordedRounds, placeholders: Placeholders) -> Segment:
     origin = recorded.origin
     increments = (
         (placeholders.offset(queue), offset - origin.offsets.get(queue, 0))
-        for queue, offset in recorded.offsets.items()
+        for queue, offset in recorded.end.offsets.items()
     )
     restarts = (
         (placeholders.start(client_id), ts - origin.ts)
-        for client_id, ts in recorded.starts.items()
+        for client_id, ts in recorded.end.starts.items()
         if origin.starts.get(client_id) != ts
     )
     return Segment(
