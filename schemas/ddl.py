@@ -8,14 +8,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from msgspec import Struct
 
 _PLAIN = {
-    str: "STRING",
-    int: "BIGINT",
-    float: "DOUBLE",
-    bool: "BOOLEAN",
-    bytes: "BINARY",
-    datetime: "TIMESTAMP",
-    date: "DATE",
-}
+    str: "STRING", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN", bytes: "BINARY",
+    datetime: "TIMESTAMP", date: "DATE",
+}  # fmt: skip
 
 
 def sql_type(annotation: Any) -> str:

@@ -1,6 +1,6 @@
 """The name server (``RouteInfoManager``): the brokers, and the queues that each has of a topic."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from schemas.identity import MessageQueue
 from streaming.collector.wire.answers import QueueData, TopicRouteData
@@ -15,24 +15,18 @@ class TopicRoute:
 
     def __init__(self, topic: str, body: TopicRouteData) -> None:
         self.topic, self.body, self.queue_datas = topic, body, body.queue_datas or ()
-        readable = (
-            MessageQueue(topic, data.broker_name, queue_id)
-            for data in self.queue_datas
-            if data.perm & PERM_READ
-            for queue_id in range(data.read_queue_nums)
-        )
-        self.subscribe_info = sort_queues(readable)
+        readable = ((data.broker_name, data.read_queue_nums) for data in self.queue_datas if data.perm & PERM_READ)
+        self.subscribe_info = sort_queues(self._queues(readable))
         self.readable = frozenset(self.subscribe_info)
         self.broker_names = tuple(data.broker_name for data in self.queue_datas)
 
     def publish_info(self) -> tuple[MessageQueue, ...]:
         """``topicRouteData2TopicPublishInfo``: the queues that a producer may write to."""
-        return tuple(
-            MessageQueue(self.topic, data.broker_name, queue_id)
-            for data in self.queue_datas
-            if data.perm & PERM_WRITE
-            for queue_id in range(data.write_queue_nums)
-        )
+        writable = ((data.broker_name, data.write_queue_nums) for data in self.queue_datas if data.perm & PERM_WRITE)
+        return tuple(self._queues(writable))
+
+    def _queues(self, numbers: Iterable[tuple[str, int]]) -> Iterator[MessageQueue]:
+        return (MessageQueue(self.topic, name, queue_id) for name, number in numbers for queue_id in range(number))
 
 
 class NameServer:

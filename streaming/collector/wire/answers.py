@@ -221,11 +221,7 @@ class RoundEnd(Line, tag="round", frozen=True, kw_only=True, omit_defaults=True)
 
 
 GroupAnswer = (
-    ConsumerListAnswer
-    | ConnectionsAnswer
-    | HeartbeatsAnswer
-    | RunningInfoAnswer
-    | ConsumeStatsAnswer
-    | SubscriptionGroupAnswer
-)
+    ConsumerListAnswer | ConnectionsAnswer | HeartbeatsAnswer
+    | RunningInfoAnswer | ConsumeStatsAnswer | SubscriptionGroupAnswer
+)  # fmt: skip
 LINES: tuple[type[Line], ...] = (*get_args(GroupAnswer), RouteAnswer, Meta, RoundEnd)

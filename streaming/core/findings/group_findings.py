@@ -6,9 +6,7 @@ from msgspec.structs import replace
 
 from schemas.facts import Kind, Severity
 from schemas.identity import is_retry_topic
-from schemas.observed import (
-    MoreMembersThanQueues,
-)
+from schemas.observed import MoreMembersThanQueues
 from schemas.reasons import ReasonKind
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import KINDS, WHATEVER_MEMBERS_RUN

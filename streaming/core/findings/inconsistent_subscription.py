@@ -4,12 +4,7 @@ from collections.abc import Iterator
 
 from schemas.facts import Cause, Kind
 from schemas.identity import is_retry_topic
-from schemas.observed import (
-    SubscriptionMembers,
-    SubscriptionsDiffer,
-    SubscriptionsInTurn,
-    clients,
-)
+from schemas.observed import SubscriptionMembers, SubscriptionsDiffer, SubscriptionsInTurn, clients
 from streaming.core.evidence.group_evidence import GroupEvidence, Subscriptions, shown
 from streaming.core.findings.verdict import GroupFinding
 

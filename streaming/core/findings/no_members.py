@@ -4,10 +4,7 @@ from collections.abc import Iterator
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
-from schemas.observed import (
-    NoMemberListed,
-    counted,
-)
+from schemas.observed import NoMemberListed, counted
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.findings.verdict import GroupFinding
 from streaming.core.state.members import away_before_ms, indices_of, missed_since_ts

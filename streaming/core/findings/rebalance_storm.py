@@ -4,9 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from schemas.facts import Kind
-from schemas.observed import (
-    ClientsComeAndGo,
-)
+from schemas.observed import ClientsComeAndGo
 from streaming.core.evidence.group_evidence import RESTARTS_OF_A_DEPLOY, GroupEvidence
 from streaming.core.findings.verdict import GroupFinding
 from streaming.core.state.group_state import MembershipChange

@@ -15,6 +15,7 @@ from streaming.core.allocation.strategies import strategy_of_class
 from streaming.core.allocation.strategy import Strategy
 from streaming.simulation.client_config import ClientConfig
 from streaming.simulation.fleet import Fleet
+from streaming.simulation.planning import queue_moves
 from streaming.simulation.planning.change import (
     SETTLED_S,
     STEP_S,
@@ -25,15 +26,6 @@ from streaming.simulation.planning.change import (
     roll_s,
 )
 from streaming.simulation.planning.current_group import CurrentGroup, rates_by_topic
-from streaming.simulation.planning.queue_moves import (
-    STRATEGY_NAMES,
-    Balance,
-    NotApplicable,
-    Owners,
-    allocate_topics,
-    balance,
-    strategies_of,
-)
 
 TRIALS = 5
 SETTLING_S, AT_ANY_TIME_S = SETTLED_S - 30, 30  # the change comes at another moment in each trial
@@ -59,12 +51,12 @@ class Forecast(Struct, frozen=True, kw_only=True):
 
     strategy: str
     why_not: str | None = None
-    balance: Balance | None = None
+    balance: queue_moves.Balance | None = None
     cost: Cost | None = None
     error: Cost | None = None
     knows_rates: bool = True
-    before: Owners = {}
-    after: Owners = {}
+    before: queue_moves.Owners = {}
+    after: queue_moves.Owners = {}
 
     def as_json(self) -> dict[str, Any]:
         shown: dict[str, Any] = {"strategy": self.strategy, "why_not": self.why_not}
@@ -79,13 +71,13 @@ class Forecast(Struct, frozen=True, kw_only=True):
 
 def forecasts(current: CurrentGroup, change: Change, seed: str = "plan") -> list[Forecast]:
     """The forecast by each of the six strategies, as if the group had it."""
-    return [_forecast(current, change, name, seed) for name in STRATEGY_NAMES]
+    return [_forecast(current, change, name, seed) for name in queue_moves.STRATEGY_NAMES]
 
 
 def _forecast(current: CurrentGroup, change: Change, name: str, seed: str) -> Forecast:
     try:
         trial = Trial(current, change, name)
-    except NotApplicable as why:
+    except queue_moves.NotApplicable as why:
         return Forecast(strategy=name, why_not=str(why))
     costs = [trial.run(f"{seed}/{number}") for number in range(TRIALS)]
     return Forecast(
@@ -120,14 +112,15 @@ class Trial:
         self._current, self._change = current, change
         self._members = members_after(change, current)
         ids = dict.fromkeys((*current.client_ids, *self._members))
-        self._new = strategies_of(name, current, ids)
+        self._new = queue_moves.strategies_of(name, current, ids)
         is_the_change = change.strategy == name
-        self._old = strategies_of(strategy_of(current) or "AVG", current, ids) if is_the_change else self._new
+        before = strategy_of(current) or "AVG"
+        self._old = queue_moves.strategies_of(before, current, ids) if is_the_change else self._new
         queues = self._queues_after()
         queues_now = [queue.name for queue in current.shared()]
-        self.before = allocate_topics({one: self._old[one] for one in current.client_ids}, queues_now)
-        self.after = allocate_topics({one: self._new[one] for one in self._members}, queues)
-        self.balance = balance(self.before, self.after, queues, self._members)
+        self.before = queue_moves.allocate_topics({one: self._old[one] for one in current.client_ids}, queues_now)
+        self.after = queue_moves.allocate_topics({one: self._new[one] for one in self._members}, queues)
+        self.balance = queue_moves.balance(self.before, self.after, queues, self._members)
 
     def _queues_after(self) -> list[MessageQueue]:
         left, change = set(brokers_after(self._change, self._current)), self._change
