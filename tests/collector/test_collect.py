@@ -1,5 +1,6 @@
 """``evenkeel collect`` as a whole: a cluster on loopback, files at the other end, signals."""
 
+import gc
 import json
 import logging
 import os
@@ -17,6 +18,7 @@ import pytest
 from schemas.events import AnyEvent, Round, TopicRoute, decode_event
 from streaming.cli import main
 from streaming.collector.from_config import credentials_of, tls_of
+from streaming.collector.service import GARBAGE_THRESHOLDS, garbage_searched_seldom
 from streaming.config.sections import Collector
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.errors import CollectorError
@@ -100,6 +102,32 @@ def comparable(event: AnyEvent) -> str:
     left_out = {"source", "round", "routes_changed_ts"}
     left_out |= {"ts"} if isinstance(event, TopicRoute) else set()
     return f"{type(event).__name__} {sorted((k, v) for k, v in fields.items() if k not in left_out)}"
+
+
+def test_garbage_is_searched_seldom_and_still_found() -> None:
+    class Cyclic:
+        def __init__(self) -> None:
+            self.itself = self
+
+    passes: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "stop":
+            passes.append(info["collected"])
+
+    before, few = gc.get_threshold(), 1_000
+    gc.callbacks.append(note)
+    try:
+        with garbage_searched_seldom():
+            kept = [Cyclic() for _ in range(few)]
+            assert not passes
+            del kept
+            for _ in range(GARBAGE_THRESHOLDS[0] + few):
+                Cyclic()
+            assert sum(passes) > few
+    finally:
+        gc.callbacks.remove(note)
+    assert gc.get_threshold() == before
 
 
 def test_dry_run_asks_no_client_and_says_what_collecting_would_ask(
