@@ -40,7 +40,8 @@ def all_keys(root: type[BaseModel] = Config, prefix: KeyPath = ()) -> Iterator[K
 def suggestion(key: KeyPath, root: type[BaseModel] = Config) -> str:
     """A text with the key that was probably meant by an unknown key."""
     *table, last = key
-    beside = _names_in(tuple(table), root)
+    field = field_at(tuple(table), root)
+    beside = list((_inner(field.annotation) if field else root).model_fields)
     if near := get_close_matches(str(last), beside, n=1):
         return f"unknown key; did you mean {key_text((*table, near[0]))}?"
     if elsewhere := [key_text(known) for known in all_keys(root) if known[-1] == last]:
@@ -53,12 +54,6 @@ def closest_key(name: str) -> KeyPath | None:
     known = {key_text(key): key for key in all_keys()}
     near = get_close_matches(name, known, n=1)
     return known[near[0]] if near else None
-
-
-def _names_in(table: KeyPath, root: type[BaseModel]) -> list[str]:
-    field = field_at(table, root)
-    model = _inner(field.annotation) if field else root
-    return list(model.model_fields)
 
 
 def _inner(annotation: Any) -> Any:

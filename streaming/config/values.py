@@ -220,15 +220,9 @@ def allowed(field: FieldInfo) -> str:
         return f"{'a whole number' if annotation is int else 'a number'}{_bounds(field)}"
     if annotation is str:
         return "text, not empty" if any(isinstance(rule, MinLen) for rule in field.metadata) else "text"
-    return _collection(annotation)
-
-
-def _collection(annotation: Any) -> str:
     if get_origin(annotation) is dict:
         return "a table of texts"
-    if get_args(annotation)[0] is str:
-        return "an array of texts"
-    return "an array of tables"
+    return "an array of texts" if get_args(annotation)[0] is str else "an array of tables"
 
 
 def _bounds(field: FieldInfo) -> str:

@@ -95,10 +95,6 @@ def _of_client(options: str) -> Next:
     return command
 
 
-def _route(alert: OpenAlert, site: Site) -> Command:
-    return Command(f"{_mqadmin('topicRoute', alert, site)} -t {_quoted(alert.topic, 'TOPIC')}")
-
-
 def _jstack(alert: OpenAlert, site: Site) -> Command:
     """The command on the client's own host: a stuck client may not answer if a broker asks for its stack."""
     client_id = _client_id(alert) or ""
@@ -131,7 +127,9 @@ _COMMANDS: dict[NextStep, Next] = {
     NextStep.CLIENT: _of_client(""),
     NextStep.CLIENT_THREADS: _of_client(" -s"),
     NextStep.THREADS: _jstack,
-    NextStep.ROUTE: _route,
+    NextStep.ROUTE: lambda alert, site: Command(
+        f"{_mqadmin('topicRoute', alert, site)} -t {_quoted(alert.topic, 'TOPIC')}"
+    ),
     NextStep.INSPECT: lambda alert, site: inspect_command(alert.cluster, site, alert.group),
     NextStep.EXPLAIN: _explain,
 }

@@ -89,7 +89,7 @@ class _Page:
         notice, words = self.notice, self.words
         mark = words.resolved if self.is_over else words.severities[notice.severity]
         mark = words.right_for_now if self.is_right_for_now else mark
-        what = self._trouble_in_short() if notice.trouble is not None else self._in_short()
+        what = self._trouble_in_short(notice.trouble) if notice.trouble is not None else self._in_short()
         if len(notice.groups) > 1:
             return words.storm_title.format(
                 mark=mark, cluster=parts.shown(notice.cluster), groups=words.groups(len(notice.groups)), what=what
@@ -134,7 +134,8 @@ class _Page:
         yield fitting.lines(parts.client_lines(self.alerts, words, now), words.more_clients)
         yield fitting.lines(parts.change_lines(self.alerts, words, now), words.more_changes)
         command = next_command(self.alerts[0], self.site) if self.alerts else inspect_command(notice.cluster, self.site)
-        yield from self._what_to_do(*self._advice(), command)
+        cause, kind = (self.alerts[0].fact.cause, self.alerts[0].fact.kind) if self.alerts else (None, "")
+        yield from self._what_to_do(*parts.advice_on(notice.cause or cause, kind, words), command)
 
     def _when(self) -> str:
         if self.is_over:
@@ -156,11 +157,6 @@ class _Page:
                 yield fitting.line(parts.evidence_line(alert, self.words, self.now))
             if self.is_over and alert.fact.reason in self.words.endings:
                 yield fitting.line(self.words.endings[alert.fact.reason].format(kind=parts.shown(alert.fact.kind)))
-
-    def _advice(self) -> tuple[str, str]:
-        """The advice, and what helps until then: by the cause, or else by the kind of the worst alert."""
-        cause = self.notice.cause or (self.alerts[0].fact.cause if self.alerts else None)
-        return parts.advice_on(cause, self.alerts[0].fact.kind if self.alerts else "", self.words)
 
     def _about(self) -> str | None:
         """The part of the documentation that explains it."""
@@ -210,9 +206,7 @@ class _Page:
         what = parts.what_is_so(alerts, self.words, self.now)
         return self.words.group_in_storm.format(group=parts.shown(group), what=what) + because
 
-    def _trouble_in_short(self) -> str:
-        trouble = self.notice.trouble
-        assert trouble is not None
+    def _trouble_in_short(self, trouble: MonitorTrouble) -> str:
         said = self.words.trouble(trouble.kind)
         if self.is_over:
             return said.over.format(age=self.words.lasting(self.now - trouble.since_ts))

@@ -66,7 +66,9 @@ def cluster_trouble(
         if read is not None and read.error is not None and now - read.ts > limits.blind_ms:
             evidence = replace(evidence, error_ts=read.ts, error=read.error)
             return MonitorTrouble("monitor_blind", cluster, since, why="facts_unreadable", evidence=evidence)
-        return MonitorTrouble("monitor_blind", cluster, since, why=_why_silent(evidence), evidence=evidence)
+        why = "job_silent" if evidence.heard_ts is not None else "nothing_yet"
+        why = "job_failed" if evidence.error_ts is not None else why
+        return MonitorTrouble("monitor_blind", cluster, since, why=why, evidence=evidence)
     if health.rounds_ts is None or now - health.rounds_ts > limits.blind_ms:
         since = health.newest_round_ts or health.rounds_ts or health.health_ts
         why = _why_no_rounds(evidence, limits)
@@ -105,12 +107,6 @@ def _evidence(health: ClusterHealth | None) -> TroubleEvidence:
         newest_round_ts=health.newest_round_ts,
         **of_the_job,
     )
-
-
-def _why_silent(seen: TroubleEvidence) -> str:
-    if seen.error_ts is not None:
-        return "job_failed"
-    return "job_silent" if seen.heard_ts is not None else "nothing_yet"
 
 
 def _why_no_rounds(seen: TroubleEvidence, limits: MonitorLimits) -> str:

@@ -100,7 +100,8 @@ class NotificationsTable:
                 self._append(self._waiting[0])
                 self._waiting.pop(0).delete_file()
         except Exception as error:
-            self._drop_oldest()
+            while len(self._waiting) > 1 and sum(len(batch.rows) for batch in self._waiting) > MAX_WAITING_ROWS:
+                self._waiting.pop(0).delete_file()
             waiting = sum(len(batch.rows) for batch in self._waiting)
             log.warning("%d rows of %s wait: %s", waiting, NOTIFICATIONS.name, str(error).split("\n", 1)[0])
 
@@ -128,10 +129,6 @@ class NotificationsTable:
             mode="append",
             commit_properties=CommitProperties(custom_metadata={BATCH: batch.path.stem}),
         )
-
-    def _drop_oldest(self) -> None:
-        while len(self._waiting) > 1 and sum(len(batch.rows) for batch in self._waiting) > MAX_WAITING_ROWS:
-            self._waiting.pop(0).delete_file()
 
 
 def _files(folder: Path) -> list[Path]:

@@ -35,7 +35,9 @@ class Projector:
         self._log = log
         self._progress = progress
         self._table = {table.name: ProjectionTable(tables, table) for table in (*HISTORY, *CURRENT)}
-        self._finish_pending()
+        if progress.pending is not None:  # an interrupted batch is repeated with the same facts
+            self._project(facts_between(log, progress.done, progress.pending.upto), is_repeated=True)
+            self._keep_done(progress.pending.upto)
         self._reader = FactsReader(log, self._progress.done)
         self._polls = 0
 
@@ -51,13 +53,6 @@ class Projector:
             self._project(facts.rows)
         self._keep_done(facts.upto)
         return int(facts.rows.num_rows)
-
-    def _finish_pending(self) -> None:
-        """Repeat an interrupted batch, if there is one, with the same facts."""
-        pending = self._progress.pending
-        if pending is not None:
-            self._project(facts_between(self._log, self._progress.done, pending.upto), is_repeated=True)
-            self._keep_done(pending.upto)
 
     def _project(self, facts: pa.Table, is_repeated: bool = False) -> None:
         for table in HISTORY:

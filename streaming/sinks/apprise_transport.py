@@ -62,13 +62,11 @@ class _Requests(ModuleType):
 
 
 def _verb(name: str) -> Any:
-    return lambda url, *arguments, **options: _HTTP.request(name.upper(), url, **_named(name, arguments), **options)
-
-
-def _named(verb: str, arguments: tuple[Any, ...]) -> dict[str, Any]:
-    """The positional arguments of requests.post and similar functions, by name."""
-    names = ("data", "json") if verb == "post" else ("params",) if verb == "get" else ("data",)
-    return dict(zip(names, arguments, strict=False))
+    """The bounded ``requests.post`` and the like. ``names``: of its positional arguments after the address."""
+    names = ("data", "json") if name == "post" else ("params",) if name == "get" else ("data",)
+    return lambda url, *arguments, **options: _HTTP.request(
+        name.upper(), url, **dict(zip(names, arguments, strict=False)), **options
+    )
 
 
 class _SMTP(smtplib.SMTP):

@@ -105,14 +105,12 @@ class Context:
 
     def words(self, request: Request) -> Words:
         cookies = request.cookies
+        language = preferred(request.headers.get("accept-language", ""), cookies.get(LANGUAGE_COOKIE, ""))
         chosen, of_browser = cookies.get(ZONE_COOKIE, ""), cookies.get(BROWSER_COOKIE, "")
-        return words_in(self.language(request), reader_zone(chosen, of_browser, self.settings.site.zone))
+        return words_in(language, reader_zone(chosen, of_browser, self.settings.site.zone))
 
     def site(self, words: Words) -> Site:
         return self.settings.site._replace(zone=words.zone)
-
-    def language(self, request: Request) -> str:
-        return preferred(request.headers.get("accept-language", ""), request.cookies.get(LANGUAGE_COOKIE, ""))
 
     def _own_zone(self, request: Request) -> str:
         """The current name of the reader's own zone if it is not UTC; empty: there is nothing to choose."""

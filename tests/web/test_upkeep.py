@@ -15,7 +15,7 @@ from streaming.tables.arrow_types import arrow_schema, without_comments
 from streaming.web.live.group_reader import read_notifications
 from streaming.web.live.upkeep_reader import read_upkeep
 from streaming.web.views.known import Known
-from streaming.web.views.upkeep import Sink, Upkeep, clusters_seen, refused_groups
+from streaming.web.views.upkeep import Upkeep, clusters_seen, refused_groups
 from streaming.web.words import words_in
 from tests.notifier.facts import NOW as OF_HEALTH
 from tests.notifier.facts import health
@@ -46,18 +46,20 @@ def test_what_the_tables_tell_of_evenkeel(tmp_path: Path) -> None:
     write(tmp_path, MONITOR_FAULTS, {"cluster": "c", "consumer_group": "g", "fault": "events_lost", "source": "s",
                                      "events_lost": 3})  # fmt: skip
     found = read_upkeep(str(tmp_path), NOW)
-    assert found.sinks == (Sink("chat", NOW, None, 1, 0), Sink("pager", NOW - 60_000, NOW - 30_000, 1, 1))
-    assert [sink.is_failing for sink in found.sinks] == [False, True]
-    assert found.quarantined == ({"reason": "bad_json", "number": 2, "ts": NOW, "detail": "x", "place": "T"},)
-    assert found.faults == ({"ts": NOW, "cluster": "c", "group": "g", "fault": "events_lost", "what": "s: 3"},)
-    assert read_upkeep(str(tmp_path), NOW + 3 * 86_400_000).sinks == ()
+    assert found.sinks == [
+        {"name": "chat", "is_failing": None, "deliveries": 1, "failures": 0},
+        {"name": "pager", "is_failing": True, "deliveries": 1, "failures": 1},
+    ]
+    assert found.quarantined == [{"reason": "bad_json", "number": 2, "ts": NOW, "detail": "x", "place": "T"}]
+    assert found.faults == [{"ts": NOW, "cluster": "c", "group": "g", "fault": "events_lost", "what": "s: 3"}]
+    assert read_upkeep(str(tmp_path), NOW + 3 * 86_400_000).sinks == []
     told = read_notifications(str(tmp_path), ["g"], NOW)
     assert [(one["sink"], one["outcome"], one["ts"]) for one in told] == [("chat", "delivered", NOW)]
     assert read_notifications(str(tmp_path), [], NOW) == []
 
 
 def test_tables_that_are_not_there_tell_nothing(tmp_path: Path) -> None:
-    assert read_upkeep(str(tmp_path), NOW) == ((), (), ())
+    assert read_upkeep(str(tmp_path), NOW) == ([], [], [])
 
 
 @pytest.mark.parametrize(("later_s", "state"), [(1, "ok"), (70, "late"), (130, "blind")])

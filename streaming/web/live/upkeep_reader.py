@@ -1,12 +1,11 @@
 """Reads the state of evenkeel itself from the tables: pages sent, records refused, faults."""
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from schemas.tables import MONITOR_FAULTS, NOTIFICATIONS, QUARANTINE
 from streaming.tables.query import is_of_day_from, millis, selection_of
-from streaming.web.views.upkeep import Sink, Upkeep
+from streaming.web.views.upkeep import Upkeep
 
 MOST_ROWS = 20
 _DAY_MS = 86_400_000
@@ -16,15 +15,15 @@ def read_upkeep(tables: str, now: int) -> Upkeep:
     """The rows of today and yesterday. Raises SourceError for damaged files."""
     day = is_of_day_from(now - _DAY_MS)
     return Upkeep(
-        _rows(tables, NOTIFICATIONS.name, f"{_SINKS} WHERE {day} GROUP BY sink ORDER BY sink", Sink),
-        _rows(tables, QUARANTINE.name, f"{_QUARANTINED} WHERE {day} {_BY_REASON}", dict),
-        _rows(tables, MONITOR_FAULTS.name, f"{_FAULTS} WHERE {day} ORDER BY ts DESC LIMIT {MOST_ROWS}", dict),
+        _rows(tables, NOTIFICATIONS.name, f"{_SINKS} WHERE {day} GROUP BY sink ORDER BY sink"),
+        _rows(tables, QUARANTINE.name, f"{_QUARANTINED} WHERE {day} {_BY_REASON}"),
+        _rows(tables, MONITOR_FAULTS.name, f"{_FAULTS} WHERE {day} ORDER BY ts DESC LIMIT {MOST_ROWS}"),
     )
 
 
 _SINKS = """
-    SELECT sink AS name, max(CASE WHEN outcome = 'delivered' THEN ts END) AS delivered_ts,
-           max(CASE WHEN outcome <> 'delivered' THEN ts END) AS failed_ts,
+    SELECT sink AS name, max(CASE WHEN outcome <> 'delivered' THEN ts END)
+             > coalesce(max(CASE WHEN outcome = 'delivered' THEN ts END), to_timestamp(0)) AS is_failing,
            sum(CASE WHEN outcome = 'delivered' THEN 1 ELSE 0 END) AS deliveries,
            sum(CASE WHEN outcome <> 'delivered' THEN 1 ELSE 0 END) AS failures FROM rows
 """
@@ -39,11 +38,10 @@ _FAULTS = """
 """
 
 
-def _rows(tables: str, name: str, sql: str, made: Callable[..., Any]) -> tuple[Any, ...]:
-    """The rows of a table as ``made`` makes them of its columns; none if the table does not exist yet."""
+def _rows(tables: str, name: str, sql: str) -> list[dict[str, Any]]:
+    """The answer of a table, with times in milliseconds; nothing if the table does not exist yet."""
     rows = selection_of(tables, name)
     found = [] if rows is None else rows.ask(sql).to_pylist()
-    return tuple(
-        made(**{key: millis(value) if isinstance(value, datetime) else value for key, value in row.items()})
-        for row in found
-    )
+    return [
+        {key: millis(value) if isinstance(value, datetime) else value for key, value in row.items()} for row in found
+    ]

@@ -1,5 +1,6 @@
 """The state of evenkeel itself: if it sees each cluster, what could not be used, and if notifications arrive."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from streaming.newest_facts import ClusterHealth, KnownGroup
@@ -8,26 +9,12 @@ from streaming.web.views.known import Known, state_of
 MOST_REFUSED = 50
 
 
-class Sink(NamedTuple):
-    """A destination of notifications; times in epoch milliseconds, None: none since yesterday."""
-
-    name: str
-    delivered_ts: int | None
-    failed_ts: int | None
-    deliveries: int
-    failures: int
-
-    @property
-    def is_failing(self) -> bool:
-        return self.failed_ts is not None and self.failed_ts > (self.delivered_ts or 0)
-
-
 class Upkeep(NamedTuple):
-    """The upkeep of today and yesterday."""
+    """The upkeep of today and yesterday, as ``live/upkeep_reader`` names it in SQL. Times are epoch milliseconds."""
 
-    sinks: tuple[Sink, ...]
-    quarantined: tuple[dict[str, Any], ...]
-    faults: tuple[dict[str, Any], ...]
+    sinks: Sequence[dict[str, Any]]
+    quarantined: Sequence[dict[str, Any]]
+    faults: Sequence[dict[str, Any]]
 
 
 class ClusterSight(NamedTuple):
