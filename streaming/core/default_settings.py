@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from streaming.core import finding_kinds, retention
-from streaming.core.alerts import deploy_wait, signals
+from streaming.core.alerts import signals
 from streaming.core.evidence import grace, group_evidence, member_evidence, queue_evidence, stalls
 from streaming.core.findings import rebalance_storm
 from streaming.core.intake import clock
@@ -13,7 +13,7 @@ from streaming.core.settings import Settings, Timing
 from streaming.core.state import offsets, routes
 
 MODULES = (
-    *(deploy_wait, signals, grace, group_evidence, member_evidence, queue_evidence, stalls),
+    *(signals, grace, group_evidence, member_evidence, queue_evidence, stalls),
     *(rebalance_storm, finding_kinds, clock, retention, offsets, routes),
 )
 

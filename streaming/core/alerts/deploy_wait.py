@@ -8,8 +8,6 @@ from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.state.group import Group
 from streaming.core.state.members import is_to_be_replaced, patience_ms
 
-DEPLOY_WAIT_MS = 540_000  # so that what lasts ten minutes alerts by then
-
 
 def comes_of_members_that_differ(cause: str | None) -> bool:
     """True if a rolling deploy may bring about the cause, because old and new members differ."""

@@ -18,6 +18,7 @@ from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert, EndedAlert
 from streaming.core.state.offsets import is_seen_lately, is_seen_to_be_consumed, is_seen_to_move
 
+DEPLOY_WAIT_MS = 540_000  # so that what lasts ten minutes alerts by then
 GONE_AFTER_MS = 3_600_000  # a group without members, or a queue without a route, for so long is retired
 
 
