@@ -39,7 +39,9 @@ def read_environment(environ: Mapping[str, str]) -> Overrides:
             if all(key) and field_at(key) is not None and (key[0] != "groups" or len(key) == 1):
                 names[_as_in_file(key)] = name
             else:
-                faults.append(Fault(name, (), NO_VALUE, _no_such_key(key)))
+                near = closest_key(key_text(key))
+                meant = f"did you mean {variable(near)}?" if near else f"it is {PREFIX}SECTION{DELIMITER}KEY"
+                faults.append(Fault(name, (), NO_VALUE, f"matches no key; {meant}"))
     source = _Source({name: environ[name] for name in names.values()})
     return Overrides({section: _typed((section,), value) for section, value in source().items()}, names, faults)
 
@@ -64,12 +66,6 @@ class _Source(EnvSettingsSource):
 
 def _as_in_file(key: tuple[str, ...]) -> KeyPath:
     return (*key[:2], kafka_name(".".join(key[2:]))) if key[1:2] == ("kafka",) and key[2:] else key
-
-
-def _no_such_key(key: KeyPath) -> str:
-    near = closest_key(key_text(key))
-    meant = f"did you mean {variable(near)}?" if near else f"it is {PREFIX}SECTION{DELIMITER}KEY"
-    return f"matches no key; {meant}"
 
 
 def variable(key: KeyPath) -> str:

@@ -61,7 +61,9 @@ class OpenAlerts(Struct):
         """Drop alerts that ended long ago, and old entries of groups."""
         self.refused = {key: one for key, one in self.refused.items() if now - one.since_ts < KEEP_REFUSED_MS}
         self.ended = {name: alert for name, alert in self.ended.items() if now - alert.ts < KEEP_ENDED_MS}
-        self.health = {name: _not_ahead(known, now) for name, known in self.health.items()}
+        # An older evenkeel may have stored rounds in the future: such a round counts as of now.
+        ahead = {name: known for name, known in self.health.items() if (known.newest_round_ts or 0) > now}
+        self.health = self.health | {name: replace(known, newest_round_ts=now) for name, known in ahead.items()}
 
     def copy(self) -> "OpenAlerts":
         """A copy as of now; facts taken later do not change it."""
@@ -88,10 +90,3 @@ class OpenAlerts(Struct):
         elif known is None:
             since, reason, details = payload.refused_since, payload.reason or "", payload.reason_details
             self.refused[key] = RefusedGroup(fact.cluster, fact.group, fact.seq, since, reason, details)
-
-
-def _not_ahead(known: ClusterHealth, now: int) -> ClusterHealth:
-    """The health without rounds in the future, as an older evenkeel may have stored: such a round counts as of now."""
-    if known.newest_round_ts is None or known.newest_round_ts <= now:
-        return known
-    return replace(known, newest_round_ts=now)

@@ -40,14 +40,6 @@ def _at(path: str, facts: pa.Table) -> pa.ChunkedArray:
     return pc.struct_field(facts[column], fields) if fields else facts[column]
 
 
-def _same(column: Column, facts: pa.Table) -> pa.ChunkedArray:
-    return _at(column.path, facts)
-
-
-def _time(column: Column, facts: pa.Table) -> pa.ChunkedArray:
-    return _at(column.path, facts).cast(pa.timestamp("ms", "UTC"))
-
-
 def _difference(column: Column, facts: pa.Table) -> pa.ChunkedArray:
     more, less = column.path.split(" - ")
     return pc.subtract(_at(more, facts), _at(less, facts))
@@ -104,8 +96,8 @@ def _micros(millis: Any) -> Any:
 
 
 _VALUES: dict[Form, Value] = {
-    Form.SAME: _same,
-    Form.TIME: _time,
+    Form.SAME: lambda column, facts: _at(column.path, facts),
+    Form.TIME: lambda column, facts: _at(column.path, facts).cast(pa.timestamp("ms", "UTC")),
     Form.PARTS: _parts,
     Form.FILLED: _filled,
     Form.OWNERS: _owners,

@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StructType
 
 from schemas.ddl import struct_type
-from schemas.facts import PAYLOADS, Fact, Payload, payload_column
+from schemas.facts import PAYLOADS, Fact, payload_column
 from schemas.tables import FACT_KEYS, FACTS
 from streaming.lease import RequireHeld, always_held
 from streaming.secret_mask import masked
@@ -116,7 +116,9 @@ def table_columns(identity: str) -> list[Column]:
     when = F.timestamp_millis("ts")
     made = {"identity": F.lit(identity), "ts": when, "date": F.to_date(when)}
     keys = [made.get(key.name, F.col(key.name)).cast(key.type).alias(key.name) for key in FACT_KEYS]
-    return [*keys, *[_payload(payload).alias(payload_column(payload)) for payload in PAYLOADS]]
+    # null in rows of other kinds
+    of_kind = {payload: F.when(F.col("fact") == payload.fact, F.col("payload")) for payload in PAYLOADS}
+    return [*keys, *(F.from_json(one, struct_type(p)).alias(payload_column(p)) for p, one in of_kind.items())]
 
 
 def rows_of(spark: SparkSession, facts: Iterable[Fact]) -> DataFrame:
@@ -127,8 +129,3 @@ def rows_of(spark: SparkSession, facts: Iterable[Fact]) -> DataFrame:
     rows = [fact_row(NO_SHARD, fact)._asdict() for fact in facts]
     literal = F.lit(masked(msgspec.json.encode(rows).decode()))
     return spark.range(1).select(F.inline(F.from_json(literal, f"ARRAY<STRUCT<{OUTPUT_SCHEMA}>>")))
-
-
-def _payload(payload: type[Payload]) -> Column:
-    """Null in rows of other kinds."""
-    return F.from_json(F.when(F.col("fact") == payload.fact, F.col("payload")), struct_type(payload))

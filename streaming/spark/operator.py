@@ -79,8 +79,8 @@ def shard_operator(settings: Settings) -> Callable[[Any, Iterable[pd.DataFrame],
         read = Counter((record.topic or "", record.partition) for record in records if record.partition is not None)
         counts = [RecordsRead(topic, partition, count) for (topic, partition), count in read.items()]
         report = ShardReport(shard, len(kept), len(folded.facts), counts, folded.cluster_counts)
-        rows = [*(fact_row(shard, fact) for fact in folded.facts), report_row(report)]
-        yield pd.DataFrame(rows, columns=OutputRow._fields)
+        reported = OutputRow(REPORT, shard, 0, "", "", "", None, 0, _json(report))
+        yield pd.DataFrame([*(fact_row(shard, fact) for fact in folded.facts), reported], columns=OutputRow._fields)
 
     return operate
 
@@ -105,10 +105,6 @@ def fact_row(shard: int, fact: Fact) -> OutputRow:
     return OutputRow(
         FACT, shard, fact.seq, fact.payload.fact, fact.cluster, fact.group, fact.topic, fact.ts, _json(fact.payload)
     )
-
-
-def report_row(report: ShardReport) -> OutputRow:
-    return OutputRow(REPORT, report.shard, 0, "", "", "", None, 0, _json(report))
 
 
 def _json(value: object) -> str:
