@@ -16,6 +16,7 @@ from streaming.spark.packages import SHIPPED_WITH_SPARK, spark_packages
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from tests.real import jars as rocketmq_jars  # noqa: E402
+from tests.stores import jars as store_jars  # noqa: E402
 
 HEAD = "# SHA-256 of the jars that are fetched: scripts/pin_jars.py writes this file.\n"
 
@@ -36,3 +37,4 @@ def write(path: Path, *lines: str) -> None:
 write(CHECKSUMS, pinned(spark_packages(), SHIPPED_WITH_SPARK), pinned(kafka.COORDINATES))
 versions = (rocketmq_jars.OLD_LINE, rocketmq_jars.NEWEST)
 write(rocketmq_jars.CHECKSUMS, *(pinned(rocketmq_jars.rocketmq_coordinates(version)) for version in versions))
+write(store_jars.CHECKSUMS, pinned(store_jars.COORDINATES))
