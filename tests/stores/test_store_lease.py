@@ -1,10 +1,13 @@
 """The lease in an object store: one process has it, knows in time when it is lost, and commits nothing afterwards."""
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from threading import Event, Thread
 
 import msgspec
@@ -20,6 +23,7 @@ from tests.stores.servers import LoopbackStore
 
 pytestmark = pytest.mark.slow
 KEY = "tables.path"
+ROOT = Path(__file__).parents[2]
 
 
 def no_folder(uri: str) -> TextFolder:
@@ -157,6 +161,32 @@ def test_lease_that_is_lost_stops_the_job(folder: str) -> None:
 
     with pytest.raises(InUseError):
         work()
+
+
+STUCK = """
+import sys, time
+from threading import Event
+from streaming import lease
+lease.RENEW_EVERY_S, lease.END_S = 0.5, 1.0
+with lease.remote_leases(None, {"tables.path": sys.argv[1]}, Event()):
+    print("taken", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_process_that_goes_on_without_its_lease_is_ended(folder: str) -> None:
+    """Its work may hang in a write, which would arrive when another one has the lease."""
+    command = [sys.executable, "-c", STUCK, folder]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    ) as one:
+        try:
+            assert one.stdout is not None
+            assert one.stdout.readline() == "taken\n"
+            taken_over(folder)
+            assert one.wait(20) == 4
+        finally:
+            one.kill()
 
 
 def test_renewal_whose_answer_was_lost_does_not_lose_the_lease(folder: str) -> None:
