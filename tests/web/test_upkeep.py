@@ -52,6 +52,11 @@ def test_what_the_tables_tell_of_evenkeel(tmp_path: Path) -> None:
     ]
     assert found.quarantined == [{"reason": "bad_json", "number": 2, "ts": NOW, "detail": "x", "place": "T"}]
     assert found.faults == [{"ts": NOW, "cluster": "c", "group": "g", "fault": "events_lost", "what": "s: 3"}]
+    page = RENDER(
+        "health.html", t=words_in("en"), now=NOW, here="health", error=None, is_past=False, clusters=[], refused=(),
+        upkeep=found, notifier="", **FRAME,
+    )  # fmt: skip
+    assert [text in page for text in ("<b>pager</b>", "<b>bad_json</b> × 2", "s: 3", "T x")] == [True] * 4
     assert read_upkeep(str(tmp_path), NOW + 3 * 86_400_000).sinks == []
     told = read_notifications(str(tmp_path), ["g"], NOW)
     assert [(one["sink"], one["outcome"], one["ts"]) for one in told] == [("chat", "delivered", NOW)]
