@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event
 from typing import NamedTuple
 
@@ -93,17 +95,19 @@ def run(
             heartbeat.join()
 
 
-def prepare_to_take_over(spark: SparkSession, plan: Plan) -> None:
-    """Refuse a checkpoint of another configuration. Then read facts as a start does, so that Java has loaded its
-    classes. It only reads: another job writes meanwhile.
+def prepare_to_take_over(spark: SparkSession, plan: Plan, stop: Event) -> None:
+    """Refuse a checkpoint of another configuration. Then run a job of one record in a scratch folder, so that Java has
+    loaded and compiled what a first batch needs. The folders of the plan are only read: another job writes to them.
     """
     refuse_others_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards)
-    table = FactsTable(spark, plan.tables)
-    try:
-        table.count()
-        table.notes()
-    except (PySparkException, Py4JJavaError) as error:  # a start would say so; by then it may be over
-        log.debug("the facts cannot be read: %s", error)
+    is_local = (spark.sparkContext.master or "").startswith("local")
+    if stop.is_set() or not is_local:  # the workers of a cluster do not see a folder of this machine
+        return
+    with TemporaryDirectory(prefix="evenkeel-standby-") as scratch:
+        Path(scratch, "events.jsonl").write_text("{}\n")
+        folder = f"file:{scratch}"  # a path alone is one of spark.hadoop.fs.defaultFS
+        source = FileSource(folder)
+        run_to_end(spark, replace(plan, source=source, tables=f"{folder}/tables", checkpoint=f"{folder}/checkpoint"))
 
 
 def run_to_end(spark: SparkSession, plan: Plan) -> None:

@@ -46,9 +46,10 @@ def serve(
     with ended_by_signals(stop, END_WITHIN_S), ExitStack() as locks, ExitStack() as java:
         session = cache(lambda: java.enter_context(_session(config, stop)))
 
+        @cache
         def prepare() -> None:
-            job.prepare_to_take_over(session(), job.plan_of(config))
-            log.info("standby: Spark has started, for the time when this job takes over")
+            job.prepare_to_take_over(session(), job.plan_of(config), stop)
+            log.info("standby: Spark has started, and this job is ready to take over")
 
         far = taken(locks, partial(local_leases, written_by(config)), stop, standby, prepare)
         if far is None:

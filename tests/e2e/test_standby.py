@@ -39,8 +39,6 @@ ENDS_WITHIN_S = 10
 @pytest.mark.kafka
 def test_a_job_takes_over_from_one_that_was_killed(kafka: LoopbackKafka, topic: str, make_job: MakeJob) -> None:
     records, address = recorded("e2e", now_ms(), names=("b_kill9", "d_sameid")), f"127.0.0.1:{free_port()}"
-    send(kafka, topic, records)
-    offsets = end_offsets(kafka, topic)
     first = make_job("first", {"source": {"max_offsets_per_trigger": 5}})
     second = make_job("second", {"tables": {"path": str(first.tables)}, "job": {"checkpoint": str(first.checkpoint)}})
     second.tables, second.checkpoint = first.tables, first.checkpoint
@@ -54,6 +52,8 @@ def test_a_job_takes_over_from_one_that_was_killed(kafka: LoopbackKafka, topic: 
     assert status == 503
     assert re.fullmatch(r"standby: the job waits until process \d+ on .* \('.*', since .* UTC\) ends\n", said)
     second.wait_until(lambda: "standby: Spark has started" in second.log, "it is prepared")
+    send(kafka, topic, records)
+    offsets = end_offsets(kafka, topic)
     first.wait_until(lambda: first.batches().done >= 1, "it had work behind it, and before it")
     assert is_standby(address)
     pid, facts = first.kill_python(), DeltaTable(str(first.tables / "facts"))
