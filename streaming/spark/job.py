@@ -104,9 +104,10 @@ def prepare_to_take_over(spark: SparkSession, plan: Plan, stop: Event) -> None:
     if stop.is_set() or not is_local:  # the workers of a cluster do not see a folder of this machine
         return
     with TemporaryDirectory(prefix="evenkeel-standby-") as scratch:
-        Path(scratch, "events.jsonl").write_text("{}\n")
+        Path(scratch, "events").mkdir()
+        Path(scratch, "events", "1.jsonl").write_text("{}\n")
         folder = f"file:{scratch}"  # a path alone is one of spark.hadoop.fs.defaultFS
-        source = FileSource(folder)
+        source = plan.source.model_copy(update={"kind": "files", "folder": f"{folder}/events"})
         run_to_end(spark, replace(plan, source=source, tables=f"{folder}/tables", checkpoint=f"{folder}/checkpoint"))
 
 
