@@ -18,7 +18,6 @@ from tests.e2e.workload import PARTITIONS
 from tests.records import accepted
 
 FIRES_WITHIN_MS = 120_000  # after a queue has lost its consumer, silence included
-RESOLVED_WITHIN_MS = 120_000
 
 
 class Round(Struct):
@@ -128,36 +127,43 @@ def _count_markers(records: Iterable[Record], rounds: _Rounds) -> None:
 
 
 def _count_pages(records: Iterable[Record], rounds: _Rounds, illnesses: Sequence[Illness]) -> None:
-    """A page is an alert that begins to fire. It belongs to the illness in which it fires."""
+    """A page is an alert that begins to fire. It belongs to the illness in which it fires.
+
+    An alert that comes and goes is kept open when the group is well. So a later illness needs no page of its own.
+    """
     facts = fold(None, records, DEFAULT_SETTINGS).facts
     paged: dict[Illness, int] = dict.fromkeys(illnesses, 0)
-    resolved: dict[Illness, int] = {}
-    fired: set[tuple[str, int | None]] = set()
+    fired: set[tuple[str, int]] = set()
+    open_from: dict[tuple[str, str], int] = {}
     last_ts = max(fact.ts for fact in facts)
+    open_times: list[Illness] = []
     for fact, alert in transitions(facts):
-        one = rounds.at(fact.ts)
         if is_retry_topic(fact.topic or "") or alert.fired_ts is None:
             continue
-        within = next((ill for ill in illnesses if _is_of(ill, fact.cluster, fact.group, alert.fired_ts)), None)
+        one, group = rounds.at(fact.ts), (fact.cluster, fact.group)
+        within = next((ill for ill in illnesses if _is_of(ill, *group, alert.fired_ts)), None)
         if alert.state == AlertState.RESOLVED:
-            if within is not None and (within.to_ts is None or fact.ts < within.to_ts):
-                one.pages_false += 1
-            elif within is not None:
-                resolved[within] = fact.ts
-        elif (alert.fingerprint, alert.fired_ts) not in fired:
+            open_times.append(Illness(*group, open_from.pop(group, alert.fired_ts), fact.ts))
+            one.pages_false += any(_is_of(ill, *group, fact.ts) for ill in illnesses)
+            continue
+        open_from.setdefault(group, fact.ts)
+        if (alert.fingerprint, alert.fired_ts) not in fired:
             fired.add((alert.fingerprint, alert.fired_ts))
             one.pages += 1
-            if within is None or alert.kind != Kind.ORPHANED:
-                one.pages_false += 1
-            else:
-                one.pages_repeated += paged[within] > 0
+            one.pages_false += within is None or alert.kind != Kind.ORPHANED
+            one.pages_repeated += within is not None and paged[within] > 0
+            if within is not None:
                 paged[within] += 1
-    for ill, count in paged.items():
+    open_times += [Illness(*group, from_ts, None) for group, from_ts in open_from.items()]
+    for ill in illnesses:
         to_ts = last_ts if ill.to_ts is None else ill.to_ts
-        if not count and to_ts - ill.from_ts > FIRES_WITHIN_MS:
+        if to_ts - ill.from_ts > FIRES_WITHIN_MS and not any(_overlap(ill, one) for one in open_times):
             rounds.at(to_ts).pages_lost += 1
-        if count and ill.to_ts is not None and ill not in resolved and last_ts - ill.to_ts > RESOLVED_WITHIN_MS:
-            rounds.at(ill.to_ts).pages_lost += 1
+
+
+def _overlap(one: Illness, other: Illness) -> bool:
+    is_over = (other.to_ts or one.from_ts) < one.from_ts or (one.to_ts or other.from_ts) < other.from_ts
+    return one[:2] == other[:2] and not is_over
 
 
 def _is_of(ill: Illness, cluster: str, group: str, ts: int) -> bool:
