@@ -75,11 +75,11 @@ def test_a_collector_tells_what_it_asks_and_what_comes_of_it(cluster: FakeCluste
     found = asked.found
     assert found.names <= of_process("collect")
     name = "evenkeel_collector_requests_total"
-    assert found.one(name, request="GET_CONSUMER_LIST_BY_GROUP", outcome="answered", cluster="prod") >= 4
+    assert found.one(name, request="GET_CONSUMER_CONNECTION_LIST", outcome="answered", cluster="prod") >= 4
     assert found.one(name, request="GET_BROKER_CLUSTER_INFO", outcome="unreachable") >= 1  # 127.0.0.1:1
     seconds = "evenkeel_collector_request_duration_seconds_count"
-    assert found.one(seconds, request="GET_CONSUMER_LIST_BY_GROUP") == found.one(
-        name, request="GET_CONSUMER_LIST_BY_GROUP", outcome="answered"
+    assert found.one(seconds, request="GET_CONSUMER_CONNECTION_LIST") == found.one(
+        name, request="GET_CONSUMER_CONNECTION_LIST", outcome="answered"
     )
     assert found.one("evenkeel_collector_round_interval_seconds", cluster="prod") == 1
     assert time.time() - found.one("evenkeel_collector_last_round_timestamp_seconds") < 20
