@@ -38,3 +38,4 @@ def test_the_wheel_with_all_that_it_needs_works_alone(python_of_the_machine: str
     assert done.returncode == 0, done.stderr
     assert "SAME_CLIENT_ID" in done.stdout
     assert (tmp_path / "tables" / "queue_assignments").is_dir()
+    shutil.rmtree(python.parents[1])  # over 1 GB, which pytest would keep
