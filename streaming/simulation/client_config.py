@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from streaming.core.allocation.averagely import Averagely
 from streaming.core.allocation.strategy import Strategy
 
-HEARTBEAT_FIRST_MS, HEARTBEAT_MS = 1_000, 30_000  # ClientConfig.heartbeatBrokerInterval
 POLL_ROUTES_MS = 30_000  # ClientConfig.pollNameServerInterval
 SPEED = 2_000  # messages a second that a client consumes of one queue while its listener is not slow
 AVERAGELY = Averagely()

@@ -10,7 +10,7 @@ from streaming.collector.wire.answers import SUCCESS, Connection, RunningInfoAns
 from streaming.collector.wire.answers import ProcessQueue as ProcessQueueInfo
 from streaming.core.allocation.strategies import class_of_strategy
 from streaming.simulation.broker import Broker, Channel
-from streaming.simulation.client_config import HEARTBEAT_FIRST_MS, HEARTBEAT_MS, POLL_ROUTES_MS, ClientConfig
+from streaming.simulation.client_config import POLL_ROUTES_MS, ClientConfig
 from streaming.simulation.message_queue import MessageLog
 from streaming.simulation.name_server import TopicRoute
 from streaming.simulation.network import Network
@@ -20,6 +20,7 @@ from streaming.simulation.rebalance import Rebalance
 RESUMES_MS = (500, 1_500)  # so long after a pause a client notices that its connections are dead
 BEATS_ALREADY = 0.11  # share of starts in which a first heartbeat still runs after the first rebalance
 FIRST_CALL_MS = (5, 200)  # the first call of a new JVM to a broker is slow
+HEARTBEAT_FIRST_MS, HEARTBEAT_MS = 1_000, 30_000  # ClientConfig.heartbeatBrokerInterval
 LOCK_FIRST_MS, LOCK_MS = 1_000, 20_000  # ProcessQueue.REBALANCE_LOCK_INTERVAL
 
 JAVA_PACKAGE = "org.apache.rocketmq.client.consumer.rebalance."
