@@ -317,6 +317,32 @@ def test_list_is_known_though_requests_for_connections_hang() -> None:
     play(scene)
 
 
+def test_list_of_one_group_is_known_though_its_requests_for_connections_hang_and_those_of_others_do_not() -> None:
+    async def scene(told: Told) -> None:
+        answering = told.fake._203
+
+        async def hang_for_g(node: FakeNode, fields: dict[str, str]) -> tuple[int, bytes]:
+            if fields["consumerGroup"] == "g":
+                await asyncio.sleep(60)
+            return answering(node, fields)
+
+        await told.round()
+        told.fake._203 = hang_for_g  # type: ignore[method-assign, assignment]
+        node, lists = told.fake.nodes["broker-a"], []
+        for _ in range(3):
+            told.probe._client.begin_round()
+            answers = [(await told.probe._transport.members("broker-a", group))[0] for group in ("h", "i", "g")]
+            assert [answer.ids for answer in answers[:2]] == [("c1", "c2")] * 2
+            lists.append((answers[2].ids, node.requests[38]))
+        (none, before), *others = lists
+        assert none is None
+        assert others == [(("c1", "c2"), before + 1), (("c1", "c2"), before + 2)]
+
+    fake = two_clients()
+    fake.groups |= dict.fromkeys(("h", "i"), fake.groups["g"])
+    play(scene, fake)
+
+
 def test_group_whose_members_have_all_gone_is_told_as_empty() -> None:
     async def scene(told: Told) -> None:
         await told.round()

@@ -146,6 +146,7 @@ class ClusterProbe:
         self.groups.probed(name, probe.has_members, self.clock.steady_ms())
         if not self.groups.is_watched(name):
             del self._probes[name]  # long empty; should it come back, it is another to us
+            self._transport.forget_group(name)
             self.directory.forget_group(name)
             self.shared.forget_group(name)
 

@@ -32,7 +32,7 @@ class LiveTransport:
         self.name_servers = self.servers.addresses
         self._cluster, self._client, self._addresses, self._policy = cluster, client, addresses, policy
         self._producers: dict[str, tuple[int, asyncio.Task[tuple[Reply, Channels]]]] = {}  # and when they were asked
-        self._silent_on_connections: set[str] = set()
+        self._silent_on_connections: dict[str, set[str]] = {}  # by group, the brokers that did not answer its last 203
         self._background: set[asyncio.Task[None]] = set()
 
     async def ask(self, broker: str, request: Request, lane: Lane = Lane.LISTS, timeout_ms: int = 0) -> Reply:
@@ -53,20 +53,24 @@ class LiveTransport:
     async def members(self, broker: str, group: str) -> tuple[answers.ConsumerListAnswer, answers.ConnectionsAnswer]:
         """A broker makes both of one table. So the list is asked for where connections do not give it.
 
-        It has other threads for lists. Where these alone answer, both are asked for at once.
+        It has other threads for lists. Where these alone answer, both are asked for at once. That is noted for each
+        group: a broker may answer for all groups but one, whose answer is too long.
         """
         asked, request = self._asked(broker, group), requests.connections(group)
         listed = None
-        if broker in self._silent_on_connections:
+        if broker in self._silent_on_connections.get(group, ()):
             listed, reply = await asyncio.gather(self.consumer_list(broker, group), self.ask(broker, request))
         else:
             reply = await self.ask(broker, request)
         connected = reply_parsing.connections(reply, asked)
         if reply.frame is None:
-            self._silent_on_connections.add(broker)
+            self._silent_on_connections.setdefault(group, set()).add(broker)
             return listed or reply_parsing.consumer_list(reply, asked), connected
-        self._silent_on_connections.discard(broker)
+        self._silent_on_connections.get(group, set()).discard(broker)
         return listed or reply_parsing.list_of(connected) or await self.consumer_list(broker, group), connected
+
+    def forget_group(self, group: str) -> None:
+        self._silent_on_connections.pop(group, None)
 
     async def heartbeats(self, broker: str, group: str, client_ids: Collection[str]) -> answers.HeartbeatsAnswer:
         now = self.clock.steady_ms()
