@@ -13,6 +13,7 @@ from streaming.collector.from_config import tls_of
 from streaming.collector.wire import requests
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.client import JUST_NOW, Breaker, Lane, NameServers, RemotingClient
+from streaming.collector.wire.connection import Budget, Connection, Unreachable
 from streaming.config.sections import Collector
 from tests.collector.certificates import self_signed
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
@@ -168,6 +169,35 @@ def test_what_a_silent_broker_has_not_received_is_discarded(gives_up: bool) -> N
 
     asyncio.run(run())
     assert ended == [ConnectionResetError]
+
+
+def test_requests_on_a_lost_connection_fail_though_its_transport_has_no_socket_any_more() -> None:
+    """As TLS's transport of Python 3.10 is, which does not say either that it closes."""
+
+    class Lost(asyncio.Transport):
+        def is_closing(self) -> bool:
+            return False
+
+        def write(self, data: object) -> None:
+            pass
+
+        def abort(self) -> None:
+            pass
+
+    async def run() -> None:
+        budget = Budget()
+        connection = Connection(budget)
+        connection.connection_made(Lost())
+        asked = asyncio.create_task(connection.ask(LIST, 60))
+        await asyncio.sleep(0)
+        connection.data_received(b"\0\0\1\0")  # of an answer that does not come whole
+        assert budget.used
+        connection.connection_lost(None)
+        with pytest.raises(Unreachable, match="closed by the other side"):
+            await asyncio.wait_for(asked, 1)
+        assert budget.used == 0
+
+    asyncio.run(run())
 
 
 def test_times_are_those_of_the_request_itself() -> None:

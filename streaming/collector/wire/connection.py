@@ -121,15 +121,21 @@ class Connection(asyncio.Protocol):
         collector would come while another one asks.
         """
         self.is_open = False
-        if self._transport is not None:
-            if self._unanswered and not self._transport.is_closing():
-                self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, DISCARD)
-            self._transport.abort()
         for waiting in self._waiting.values():
             if not waiting.answer.done():
                 waiting.answer.set_exception(Unreachable(reason))
         self._waiting.clear()
         self._budget.note(self, 0)
+        if self._transport is not None:
+            if self._unanswered and not self._transport.is_closing():
+                self._discard_unsent()
+            self._transport.abort()
+
+    def _discard_unsent(self) -> None:
+        """Over TLS, Python 3.10 has no socket any more once the connection is lost."""
+        sock = self._transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, DISCARD)
 
     def pause(self) -> None:
         self._transport.pause_reading()
