@@ -14,7 +14,6 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
 from threading import Event
 from typing import Protocol
 from uuid import uuid4
@@ -115,6 +114,7 @@ class RemoteLease(ABC):
 
     def release(self) -> None:
         """Release the lease. If Java has ended already, the next process waits until the lease has expired."""
+        self._until = 0.0
         try:
             self._release()
         except Exception as error:
@@ -138,10 +138,11 @@ class RemoteLease(ABC):
         return True
 
     def _write(self, released: bool = False) -> None:
+        """Write the file. Each check passes from now on, for ``HELD_S``; none does after the lease is released."""
         self._mine = msgspec.structs.replace(self._mine, beat=self._mine.beat + 1, released=released)
         began = time.monotonic()
         self._put(msgspec.json.encode(self._mine).decode())
-        self._until = began + HELD_S
+        self._until = 0.0 if released else began + HELD_S
 
     def _require_mine(self, found: str | None) -> None:
         lease = _read(found or "")
@@ -172,9 +173,11 @@ class StoreLease(RemoteLease):
             text = "" if found is None else found.text
             if found is None or _read(text).released or _read(text).id == self._mine.id or self._expires(text, stop):
                 require_conditions(self._uri)  # not before: a standby looks again and again
-                with suppress(Refused):  # another was faster, or the answer to our own write was lost: look again
+                try:
                     self._take_over(found)
                     return True
+                except Refused:  # another was faster, or the answer to our own write was lost: look again
+                    stop.wait(1)
         return False
 
     def renew(self) -> None:

@@ -80,7 +80,11 @@ class ConditionalFile:
         with self._away_said():
             try:
                 return _version(obstore.put(self._store, self._name, text.encode(), mode=mode, use_multipart=False))
-            except (AlreadyExistsError, PreconditionError, FileNotFoundError):
+            except FileNotFoundError:
+                if replaces is None:  # a file that is made needs no other one: what is missing is the bucket
+                    raise _unwritable(self._uri) from None
+                raise Refused from None
+            except (AlreadyExistsError, PreconditionError):
                 raise Refused from None
 
     def delete(self) -> None:
@@ -100,7 +104,7 @@ class ConditionalFile:
 def require_conditions(folder: str) -> None:
     """Let several writers write one file of this folder at once. Raises SetupError if the store lets two of them win.
 
-    Neither leases nor the commits of deltalake are safe in such a store.
+    Neither leases nor the commits of deltalake are safe in such a store. Raises AwayError if no write is accepted.
     """
     if _is_set(UNSAFE):
         raise SetupError(
@@ -119,6 +123,8 @@ def require_conditions(folder: str) -> None:
                     f"wrote one file at once, each under the condition {condition}. So two jobs could have one lease, "
                     "and lose each other's commits: use a store, or a version of it, that keeps conditional writes"
                 )
+            if not won and replaces is None:
+                raise _unwritable(folder)
             replaces = won[0] if won else replaces
     finally:
         with suppress(AwayError):
@@ -137,6 +143,13 @@ def _contend(file: ConditionalFile, replaces: Version | None) -> list[Version]:
 
     with ThreadPoolExecutor(CONTENDERS) as pool:
         return [version for version in pool.map(write, range(CONTENDERS)) if version is not None]
+
+
+def _unwritable(folder: str) -> AwayError:
+    return AwayError(
+        f"{without_userinfo(folder)} cannot be used: no write was accepted. Does the bucket exist, and may this key "
+        "write to it?"
+    )
 
 
 def _version(said: Mapping[str, Any]) -> Version:

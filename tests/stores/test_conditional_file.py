@@ -1,9 +1,17 @@
 """Writes under a condition on real servers: of several writers one wins, and a write that comes late is refused."""
 
+import time
+from typing import Any
+from uuid import uuid4
+
+import obstore
 import pytest
+from obstore.store import from_url
 
 from streaming.errors import AwayError, SetupError
-from streaming.tables.conditional_file import UNSAFE, ConditionalFile, Refused, require_conditions
+from streaming.lease_file import HELD_S
+from streaming.tables.conditional_file import TRIALS, UNSAFE, ConditionalFile, Refused, require_conditions
+from streaming.tables.storage import delta_uri
 from tests.stores.contention import winners
 from tests.stores.servers import LoopbackStore
 
@@ -34,7 +42,21 @@ def test_one_of_many_writers_wins(new: bool, folder: str) -> None:
 
 def test_store_that_is_fit_is_accepted_and_left_clean(folder: str) -> None:
     require_conditions(folder)
-    assert ConditionalFile(folder, "_lease_trials").read() is None
+    assert files_in(f"{folder}/{TRIALS}") == []
+
+
+def files_in(folder: str) -> list[str]:
+    store: Any = from_url(delta_uri(folder), client_options={"allow_http": True})
+    return [file["path"] for batch in obstore.list(store) for file in batch]
+
+
+def test_bucket_that_does_not_exist_is_named_and_not_asked_for_ever(folder: str) -> None:
+    missing = f"s3a://{uuid4()}/tables"
+    assert ConditionalFile(missing, "one").read() is None  # S3 answers 404 for both
+    words = f"^{missing} cannot be used: no write was accepted. Does the bucket exist"
+    for write in (lambda: ConditionalFile(missing, "one").write("a", None), lambda: require_conditions(missing)):
+        with pytest.raises(AwayError, match=words):
+            write()
 
 
 def test_writes_without_conditions_are_refused(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +75,9 @@ def test_store_that_does_not_answer_is_away_within_the_time_of_a_lease(server: L
     file = ConditionalFile(folder, "one")
     server.pause()
     try:
+        began = time.monotonic()
         with pytest.raises(AwayError, match=f"^{folder} cannot be used: "):
             file.write("a", None)
+        assert time.monotonic() - began < HELD_S, "a lease is over before the first request that hangs"
     finally:
         server.go_on()
