@@ -8,16 +8,16 @@ import logging
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from streaming import lease_file
-from streaming.errors import InUseError
+from streaming.errors import InUseError, SetupError
 from streaming.file_lock import MODE
 from streaming.private_files import opened
 from streaming.spark.failure import root_of
@@ -30,12 +30,16 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def java_lock(spark: SparkSession, folder: Path, stop: Event) -> Iterator[None]:
-    """Lock the folder for our Java, once that of the process before us has ended. Raises InUseError if it does not.
+    """Lock the folder for our Java, once that of the process before us has ended. Raises InUseError if it does not,
+    SetupError if there can be no such file.
 
     It needs the lease of the folder, so that only one process waits. ``stop`` ends the waiting without the lock.
     """
     path = folder / NAME
-    os.close(opened(path, os.O_RDWR | os.O_CREAT, MODE))
+    try:
+        os.close(opened(path, os.O_RDWR | os.O_CREAT, MODE))
+    except OSError as error:
+        raise SetupError(f"{path}: Java cannot lock it for this process alone: {error.strerror}") from error
     jvm: Any = spark._jvm
     file = jvm.java.io.RandomAccessFile(str(path.absolute()), "rw")
     try:
@@ -50,7 +54,8 @@ def java_lock(spark: SparkSession, folder: Path, stop: Event) -> Iterator[None]:
                 )
         yield
     finally:
-        file.close()
+        with suppress(Py4JError, OSError):  # Java has ended, and its locks with it; why, the block itself raises
+            file.close()
 
 
 def _is_locked(channel: Any, path: Path) -> bool:

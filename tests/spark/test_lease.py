@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Event, Timer
+from types import SimpleNamespace
 
 import pytest
 
 from streaming import lease, lease_file
-from streaming.errors import InUseError, MonitorError
+from streaming.errors import InUseError, MonitorError, SetupError
 from streaming.lease import local_leases, remote_leases
 from streaming.lease_file import NAME, FolderLease, in_use
 from streaming.spark import java_lock
@@ -129,6 +130,37 @@ def test_the_java_of_a_killed_process_still_has_the_folder_until_it_ends(spark, 
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     with path.open("r+b") as file:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class DeadJava:
+    """Java that ends while its lock is held: each further call is refused, as by py4j."""
+
+    java, io = property(lambda self: self), property(lambda self: self)
+
+    def RandomAccessFile(self, path: str, mode: str) -> "DeadJava":
+        return self
+
+    def getChannel(self) -> "DeadJava":
+        return self
+
+    def tryLock(self) -> object:
+        return object()
+
+    def close(self) -> None:
+        raise ConnectionRefusedError
+
+
+def test_java_that_has_ended_does_not_hide_the_reason(tmp_path):
+    with (
+        pytest.raises(MonitorError, match="the query failed"),
+        java_lock.java_lock(SimpleNamespace(_jvm=DeadJava()), tmp_path, Event()),
+    ):
+        raise MonitorError("the query failed")
+
+
+def test_folder_in_which_java_has_no_file_to_lock_is_named(tmp_path):
+    with pytest.raises(SetupError, match=f"{tmp_path}/none/{java_lock.NAME}: Java cannot lock it .*: No such file"):
+        java_lock.java_lock(SimpleNamespace(_jvm=DeadJava()), tmp_path / "none", Event()).__enter__()
 
 
 @contextmanager
