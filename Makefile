@@ -6,6 +6,8 @@ PURE := not spark and not kafka and not rocketmq
 FAST := $(PURE) and not slow and not chromium
 LONG := tests/e2e tests/real tests/replay/test_transformed.py tests/inspect/test_law_of_clusters.py $(addprefix tests/spark/test_,answers.py maintain_facts.py reseed.py run.py session.py tables_doc.py)
 
+.NOTPARALLEL:  # parts of the tests share a cache of what failed
+
 # AGAIN=1: the tests that failed last time, one after the other.
 lanes = $(if $(AGAIN),--last-failed --last-failed-no-failures none,$(1))
 

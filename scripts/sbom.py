@@ -9,9 +9,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from email import message_from_bytes
 from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
@@ -43,16 +45,28 @@ def bill() -> dict[str, Any]:
 
 def needed() -> Iterator[tuple[str, set[str]]]:
     """The project, and each package that it needs on this Python, directly or not, with the names that it needs."""
-    todo, seen = [PROJECT], set()
+    todo, seen, of_wheel = [PROJECT], set(), wheel_requires()
     while todo:
         one = todo.pop(0)
         name = canonicalize_name(one.name)
         if name in seen:
             continue
         seen.add(name)
-        theirs = [inner for inner in map(Requirement, requires(name) or ()) if is_asked_for(inner, one.extras)]
+        theirs = [
+            inner
+            for inner in map(Requirement, of_wheel if name == PROJECT.name else requires(name) or ())
+            if is_asked_for(inner, one.extras)
+        ]
         todo += theirs
         yield name, {canonicalize_name(inner.name) for inner in theirs}
+
+
+def wheel_requires() -> list[str]:
+    """What the wheel beside the bill says that it needs. The environment may have an older evenkeel."""
+    (wheel,) = Path(sys.argv[1]).parent.glob("*.whl")
+    with ZipFile(wheel) as archive:
+        (metadata,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        return message_from_bytes(archive.read(metadata)).get_all("Requires-Dist", [])
 
 
 def is_asked_for(inner: Requirement, extras: set[str]) -> bool:

@@ -59,7 +59,7 @@ def test_the_bill_of_materials_has_what_is_installed_and_fetched_and_nothing_els
     known = {(line.split()[0], line.rpartition("/")[2]) for line in lines}
     assert {(components[ref]["hashes"][0]["content"], ref) for ref in jars} == known
     names = {canonicalize_name(components[ref]["name"]) for ref in components.keys() - jars}
-    assert {"pyspark", "py4j", "numpy", "pydantic-core"} <= names
+    assert {"pyspark", "py4j", "numpy", "pydantic-core", "obstore"} <= names
     assert names & {"pytest", "ruff", "duckdb", "apprise", "matplotlib", "pip", "setuptools"} == set()
     reached, todo = set(), {root["bom-ref"]}
     needs = {one["ref"]: one["dependsOn"] for one in bill["dependencies"]}

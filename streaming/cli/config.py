@@ -48,4 +48,4 @@ def _export(folder: Path) -> None:
 
 def _is_other(path: Path, content: bytes) -> bool:
     """True if something else is at this path."""
-    return path.exists() and not (path.is_file() and path.read_bytes() == content)
+    return path.is_symlink() or (path.exists() and not (path.is_file() and path.read_bytes() == content))

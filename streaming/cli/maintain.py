@@ -23,8 +23,8 @@ def run(arguments: argparse.Namespace) -> int:
     # Spark's side of Delta knows only commits of its own process on S3: two of them lose each other's.
     alone_in = {"tables.path": tables} if urlsplit(tables).scheme in ONE_WRITER else {}
     with waiting("Compacting the tables"), session(config, "maintain", alone_in) as spark:
-        done = [maintain_facts(spark, tables, options), *maintain(tables, options)]
-    for one in done:
-        if one is not None:
-            print(one)
+        for work in (lambda: [maintain_facts(spark, tables, options)], lambda: maintain(tables, options)):
+            for one in work():
+                if one is not None:
+                    print(one)
     return 0

@@ -15,7 +15,7 @@ from streaming.config.config_errors import KeyPath
 from streaming.config.options import producer_arguments
 from streaming.config.secrets import text_file_fault
 from streaming.config.sections import NAME_OF_PARAM, PARAM_KEYS, Collector, Config, Rule, Source, Web
-from streaming.config.storages import ABORTABLE, FILE_MANAGER, storage_fault
+from streaming.config.storages import ABORTABLE, FILE_MANAGER, storage_fault, uses_abortable
 from streaming.config.values import Section, is_address, is_loopback, server_list
 from streaming.core.allocation.strategies import strategy_named
 from streaming.core.allocation.strategy import AllocationError
@@ -59,7 +59,7 @@ def broken_rules(config: Config, writes: Container[KeyPath] = EVERY_FOLDER) -> I
 
 def _source(source: Source) -> Iterator[Broken]:
     if source.kind == "files":
-        readable = Path(source.folder).is_dir() and os.access(source.folder, os.R_OK | os.X_OK)
+        readable = _is_folder(source.folder) and os.access(source.folder, os.R_OK | os.X_OK)
         if not readable and not is_address(source.folder):
             allowed = "a folder that exists and can be read, since source.kind is files"
             yield Broken(_keys("source.folder", "source.kind"), source.folder, allowed)
@@ -95,12 +95,12 @@ def _storages(config: Config, writes: Container[KeyPath]) -> Iterator[Broken]:
     """
     if CHECKPOINT not in writes:
         return
-    if (jars := config.spark.jars_folder) and not Path(jars).is_dir():
+    if (jars := config.spark.jars_folder) and not _is_folder(jars):
         yield Broken((("spark", "jars_folder"),), jars, "a folder that evenkeel jars fetch --to has filled")
-    if (manager := config.spark.spark_settings().get(FILE_MANAGER, "")).endswith(ABORTABLE):
+    if uses_abortable(config.spark.spark_settings()):
         yield Broken(
             (("spark", "settings"),),
-            manager,
+            ABORTABLE,
             f"settings without {FILE_MANAGER}: this one takes a write that failed for a success, so a checkpoint may "
             "lack files",
         )
@@ -110,6 +110,11 @@ def _storages(config: Config, writes: Container[KeyPath]) -> Iterator[Broken]:
     for key, path in given.items():
         if is_address(path) and (fault := storage_fault(path, config.spark.spark_settings())):
             yield Broken((key, ("spark", "settings")), path, fault)
+
+
+def _is_folder(path: str) -> bool:
+    """False also where a folder on the way may not be read."""
+    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises PermissionError then
 
 
 def _why_not_writable(path: Path) -> str | None:

@@ -41,8 +41,7 @@ def storage_fault(address: str, settings: Mapping[str, str], environ: Mapping[st
     artifact = ARTIFACTS.get(scheme)
     if artifact is None or any(environ.get(name) for name in UNSEEN_VARIABLES):
         return ""
-    said = [text for pair in settings.items() for text in pair] + [environ.get("PYSPARK_SUBMIT_ARGS", "")]
-    said += [path.read_text("utf-8", "replace") for path in [spark_defaults(environ)] if path.is_file()]
+    said = _said(settings, environ)
     jar = artifact.partition(":")[2]
     if any(word in text for text in said for word in (jar, *UNSEEN)) or any(_jars(jar, environ)):
         return ""
@@ -50,6 +49,17 @@ def storage_fault(address: str, settings: Mapping[str, str], environ: Mapping[st
         f"an address whose file system Spark has; {scheme}:// needs its jars: in [spark.settings], "
         f'"spark.jars.packages" = "{artifact}:{_hadoop_version() or "VERSION"}"'
     )
+
+
+def uses_abortable(settings: Mapping[str, str], environ: Mapping[str, str] | None = None) -> bool:
+    """Returns whether Spark would write checkpoints with the file manager ``ABORTABLE``. ``settings`` as above."""
+    return any(ABORTABLE in text for text in _said(settings, os.environ if environ is None else environ))
+
+
+def _said(settings: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
+    """All texts that set something in Spark."""
+    said = [text for pair in settings.items() for text in pair] + [environ.get("PYSPARK_SUBMIT_ARGS", "")]
+    return said + [path.read_text("utf-8", "replace") for path in [spark_defaults(environ)] if path.is_file()]
 
 
 def spark_defaults(environ: Mapping[str, str]) -> Path:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from streaming.cli import main
-from streaming.config.storages import ABORTABLE, FILE_MANAGER, storage_fault
+from streaming.config.storages import ABORTABLE, FILE_MANAGER, storage_fault, uses_abortable
 
 AWS = "org.apache.hadoop:hadoop-aws:3.4.1"
 NEEDED = (
@@ -40,6 +40,15 @@ def test_file_manager_that_hides_failed_writes_is_refused(tmp_path: Path, capsys
     said = capsys.readouterr().out
     assert "takes a write that failed for a success" in said
     assert ABORTABLE in said
+
+
+def test_file_manager_is_refused_in_the_file_that_spark_reads_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert not uses_abortable({})
+    (tmp_path / "spark-defaults.conf").write_text(f"{FILE_MANAGER} org.apache.spark.internal.io.cloud.{ABORTABLE}\n")
+    assert uses_abortable({})
 
 
 def test_commands_without_spark_need_no_jars(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

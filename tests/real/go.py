@@ -19,7 +19,7 @@ def build_go_client(into: Path) -> Path:
     program = into / "go_client"
     command = ["go", "build", "-mod=readonly", "-buildvcs=false", "-o", str(program), "."]
     done = subprocess.run(
-        command, cwd=GO_SOURCES, env={**os.environ, "GOFLAGS": "", "GOTOOLCHAIN": "local"},
+        command, cwd=GO_SOURCES, env={**os.environ, "GOFLAGS": "-modcacherw", "GOTOOLCHAIN": "local"},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=400,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout

@@ -54,7 +54,8 @@ def build(program: Program) -> None:
         return
     path.parent.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent.parent) as scratch:
-        settings = {"GOBIN": scratch, "GOFLAGS": "-buildvcs=false", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
+        flags = "-buildvcs=false -modcacherw"  # modules that are read-only could not be deleted with their folder
+        settings = {"GOBIN": scratch, "GOFLAGS": flags, "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
         command = ["go", "install", f"{program.package}@{program.version}"]
         subprocess.run(command, env={**os.environ, **settings}, check=True, timeout=BUILT_WITHIN_S)
         path.parent.mkdir(exist_ok=True)
