@@ -1,6 +1,7 @@
 """Tables of queues are read at once where an SDK wrote them as usual, with the same result as key by key."""
 
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,12 @@ def test_bodies_of_sdks_and_brokers_are_read_at_once(name: str, monkeypatch: pyt
 @given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
 @example('{"topic":"T","brokerName":"b","queueId":1}:{"droped":true},{"topic":"T","brokerName":"b","queueId":1}:{}')
 @example('{"topic":"T","brokerName":"b","queueId":1}:{"dropped":true},{"topic":"U","brokerName":"b","queueId":1}:{}')
+@example(
+    '{"topic":"T","brokerName":"b","queueId":1}:{"droped":false},{"topic":"U","brokerName":"b","queueId":1}:{"dropped":true}'
+)
+@example('{"topic":"T","brokerName":"b","queueId":1}:{"dropped" :true}')
+@example('{"topic":"T","brokerName":"b","queueId":1,"dropped":true}:{}')
+@example('{"topic":"dropped","brokerName":"b","queueId":1}:{"dropped":true}')
 def test_any_table_gives_what_its_keys_give_one_by_one(table: str) -> None:
     body = f'{{"mqTable":{{{table}}},"mqPopTable":{{}}}}'.encode()
     assert outcome(queue_tables.running_info, body) == key_by_key(queue_tables.running_info, body)
@@ -65,10 +72,20 @@ def test_a_mutated_body_that_can_be_read_key_by_key_gives_the_same(name: str, da
     assert slowly is None or outcome(READERS[name], bytes(body)) == slowly
 
 
-@pytest.mark.parametrize("table", ["[]", "3", '"x"', '{"rows":3}'])
+@pytest.mark.parametrize("table", ["[]", "3", '"x"', '{"rows":3}', '{"rows":[]}'])
 def test_what_is_no_table_of_queues_is_unreadable(table: str) -> None:
     """A client that is taken to own nothing would be a finding."""
     assert outcome(queue_tables.running_info, f'{{"mqTable":{table}}}'.encode()) is None
+
+
+def test_a_body_of_nothing_but_quotes_does_not_take_much_memory() -> None:
+    body = b'{"mqTable":{{' + b'""' * 2_000_000
+    tracemalloc.start()
+    try:
+        assert outcome(queue_tables.running_info, body) is None
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_table_without_an_end_does_not_take_long() -> None:
