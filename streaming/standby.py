@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack
 from threading import Event
 from typing import TypeVar
 
-from streaming.errors import InUseError
+from streaming.errors import AwayError, InUseError
 from streaming.metrics import catalogue as m
 from streaming.metrics.series import Series
 
@@ -26,6 +26,7 @@ class Standby:
         self._who = who
         self._owner: str | None = None
         self._since_s = 0.0
+        self._is_away = False
 
     def waits_for(self, owner: str) -> None:
         """Note the process that has what this one waits for."""
@@ -33,7 +34,13 @@ class Standby:
             self._since_s = time.monotonic()
         if owner != self._owner:
             log.info("standby: %s waits until %s ends, and then takes over", self._who, owner)
-        self._owner = owner
+        self._owner, self._is_away = owner, False
+
+    def cannot_look(self, error: AwayError) -> None:
+        """Note that a storage does not answer. Logged once, until it answers again."""
+        if not self._is_away:
+            log.warning("standby: %s cannot see whether it may take over, and tries again: %s", self._who, error)
+        self._is_away = True
 
     def takes_over(self) -> None:
         """Note that the wait is over, if there was one."""
@@ -61,7 +68,8 @@ def taken(
     """Enter ``take()`` on the stack, and return its value. While that raises InUseError, look again until ``stop``.
 
     None: stopped before. ``standby`` None: the first InUseError is raised. ``meanwhile`` is called once it is known
-    that this process must wait: what takes long at a start is done then.
+    that this process must wait: what takes long at a start is done then. From then on AwayError ends the wait no more
+    than InUseError does: a storage is often away just when the other process ends.
     """
     is_prepared = False
     while not stop.is_set():
@@ -71,6 +79,10 @@ def taken(
             if standby is None:
                 raise
             standby.waits_for(error.owner)
+        except AwayError as error:
+            if standby is None or not is_prepared:
+                raise
+            standby.cannot_look(error)
         else:
             if standby is not None and not stop.is_set():
                 standby.takes_over()

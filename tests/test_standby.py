@@ -8,14 +8,14 @@ from threading import Event, Thread
 import pytest
 
 from streaming import standby
-from streaming.errors import InUseError
+from streaming.errors import AwayError, InUseError
 from streaming.standby import Standby, taken
 
-FIRST, SECOND = "process 7 on h", "process 8 on h"
+FIRST, SECOND, AWAY = "process 7 on h", "process 8 on h", "away"
 
 
 class Lock:
-    """A lock whose owners are a list; free at its end."""
+    """A lock whose owners are a list; free at its end. AWAY: it cannot be looked at."""
 
     def __init__(self, *owners: str) -> None:
         self.owners = list(owners)
@@ -24,7 +24,8 @@ class Lock:
     @contextmanager
     def taken(self) -> Iterator[str]:
         if self.owners:
-            raise InUseError("it is in use: stop the other one", self.owners.pop(0))
+            owner = self.owners.pop(0)
+            raise AwayError("no answer") if owner == AWAY else InUseError("it is in use: stop the other one", owner)
         self.is_mine = True
         yield "mine"
         self.is_mine = False
@@ -75,6 +76,20 @@ def test_each_owner_is_logged_once_and_preparing_is_done_once_while_it_waits(
         f"standby: the job waits until {SECOND} ends, and then takes over",
         f"the job takes over from {SECOND}, after a wait of 0 s",
     ]
+
+
+def test_a_storage_that_is_away_for_a_while_does_not_end_the_wait(caplog: pytest.LogCaptureFixture) -> None:
+    one = Standby("the job")
+    with ExitStack() as stack:
+        assert taken(stack, Lock(FIRST, AWAY, AWAY, FIRST, AWAY), Event(), one) == "mine"
+        assert not is_waiting(one)
+    assert caplog.messages == 2 * ["standby: the job cannot see whether it may take over, and tries again: no answer"]
+
+
+@pytest.mark.parametrize("one", [None, Standby("the job")])
+def test_a_storage_that_is_away_at_the_start_ends_it(one: Standby | None) -> None:
+    with ExitStack() as stack, pytest.raises(AwayError):
+        taken(stack, Lock(AWAY), Event(), one)
 
 
 def test_what_cannot_be_prepared_ends_the_wait() -> None:

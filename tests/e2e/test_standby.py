@@ -90,7 +90,8 @@ def test_a_waiting_job_ends_at_once_by_a_signal_and_refuses_what_is_wrong_before
 
 
 def test_a_notifier_takes_over_from_one_that_was_killed_and_tells_an_open_alert_once(tmp_path: Path) -> None:
-    facts, address = tmp_path / "tables" / "facts", f"127.0.0.1:{free_port()}"
+    facts, addresses = tmp_path / "tables" / "facts", [f"127.0.0.1:{free_port()}" for _ in range(2)]
+    address = addresses[0]
     commit(facts, [replace(fact, ts=now_ms()) for fact in (health(), alert("g"))])
     with Server() as server, ExitStack() as ending:
         notify = [*EVENKEEL, "notify", "--config", str(configured(tmp_path, server.url))]
@@ -107,8 +108,8 @@ def test_a_notifier_takes_over_from_one_that_was_killed_and_tells_an_open_alert_
 
         first = started()
         until(lambda: told() == ["g"], PATIENCE_S, "the first one tells the alert")
-        second, third = started("--standby", "--metrics", address), started("--standby")
-        until(lambda: is_standby(address), PATIENCE_S, "it waits")
+        second, third = [started("--standby", "--metrics", each) for each in addresses]
+        until(lambda: all(map(is_standby, addresses)), PATIENCE_S, "both wait")
         status, said, _ = get(f"http://{address}/readyz")
         assert (status, f"standby: the notifier waits until process {first.pid} on" in said) == (503, True)
         third.terminate()
