@@ -4,8 +4,8 @@ Spark notices a second query on a checkpoint only when both have written the sam
 came later to it, which is mostly the first one. It does not notice two checkpoints that write to one table.
 
 On a file system of this machine the lease is a lock of the kernel (``streaming.file_lock``), which ends with its
-process. Elsewhere it is a file that its owner renews (``streaming.lease_file``). An owner that has lost it, or cannot
-renew it in time, ends before another can take it.
+process. Elsewhere it is a file that its owner renews (``streaming.lease_file``). An owner that cannot renew it in time
+ends before another one can take it. One that has lost it ends when it reads so.
 """
 
 import logging

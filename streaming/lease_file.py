@@ -2,7 +2,8 @@
 
 The owner writes the file again every ``RENEW_EVERY_S``. A process that finds such a file watches it: if it has not
 changed for ``EXPIRES_S``, its owner is gone. No clocks of two machines are compared: an owner that could not renew for
-``HELD_S`` by its own clock stops, and has ended before ``EXPIRES_S``.
+``HELD_S`` by its own clock stops, and commits nothing after ``EXPIRES_S``. Its process of the projections looks at no
+lease: after a pause of the whole machine it may still append rows that another one has appended too.
 
 In an object store each write has a condition (``conditional_file``), so one of several processes takes the lease, and a
 write that comes late is refused. Each taking has a larger number (``fence``). HDFS has no such condition. There the
@@ -41,8 +42,8 @@ RENEW_EVERY_S = 5.0
 RETRY_S = 1.0  # after a request that failed
 HELD_S = 15.0  # since the start of the last write that succeeded; one may fail
 LATE_S = RENEW_EVERY_S + 3.0  # a standby looks again and again, and logs nothing while the lease is renewed
-END_S = 6.0  # so long a process that has lost its lease may take to end in order
-EXPIRES_S = 23.0  # more than HELD_S and END_S: the owner has ended when another takes the lease
+END_S = 4.0  # so long a process that has lost its lease may take to end in order
+EXPIRES_S = 23.0  # HELD_S, 1 s to notice, END_S, 2 s for the end of Java, and 1 s to spare
 CHECK_AFTER_S = 3.0  # without conditions: if two write at the same time, the later one counts
 
 
@@ -218,7 +219,7 @@ class FolderLease(RemoteLease):
 
     def take(self, stop: Event) -> bool:
         found = self._text()
-        if found is not None and not self._expires(found, stop):
+        if found and not self._expires(found, stop):  # an empty one is of a lock that this file system lacks
             return False
         self._write()
         if not stop.wait(CHECK_AFTER_S):

@@ -74,6 +74,23 @@ def test_lease_that_nobody_renews_expires(left, spark, tmp_path, quick):
         assert 2 < time.monotonic() - began < 15
 
 
+def test_empty_file_is_no_lease(monkeypatch):
+    """A lock of the kernel is tried first, and leaves one where the file system has no locks."""
+    monkeypatch.setattr(lease_file, "CHECK_AFTER_S", 0.01)
+    files, began = InMemory({NAME: ""}), time.monotonic()
+    assert FolderLease(lambda uri: files, KEY, "hdfs://h/tables").take(Event())
+    assert time.monotonic() - began < lease_file.EXPIRES_S / 2
+
+
+class InMemory(dict[str, str]):
+    """A folder whose files are the items."""
+
+    read, write = dict.get, dict.__setitem__
+
+    def delete(self, name: str) -> None:
+        del self[name]
+
+
 def test_one_that_was_paused_ends_when_another_has_taken_over(spark, tmp_path, quick):
     folder, stop = Folder(spark, str(tmp_path)), Event()
     other = '{"id":"other","beat":1,"holder":{"host":"h2","pid":7,"command":"evenkeel run","since_ts":0}}'
