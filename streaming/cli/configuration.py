@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streaming.config.alerts import Alerts
 from streaming.config.config_errors import ConfigFaults, KeyPath
@@ -16,6 +16,9 @@ from streaming.config.environment import variable
 from streaming.config.load import faults_of_alerts, load_alerts, load_config
 from streaming.config.sections import Config
 from streaming.log_format import configure_logs
+
+if TYPE_CHECKING:
+    from streaming.lease import RequireHeld
 
 
 def configured(
@@ -79,8 +82,10 @@ def options_given(arguments: argparse.Namespace, keys: Mapping[str, KeyPath]) ->
 
 
 @contextmanager
-def session(config: Config, command: str, alone_in: Mapping[str, str] | None = None) -> Iterator[Any]:
-    """A Spark session for one command, stopped at its end.
+def session(
+    config: Config, command: str, alone_in: Mapping[str, str] | None = None
+) -> Iterator[tuple[Any, "RequireHeld"]]:
+    """A Spark session for one command, stopped at its end; and the check to make before each commit.
 
     ``alone_in``: folders, by key, to which no other process may write meanwhile. Raises InUseError if one does.
     """
@@ -91,7 +96,7 @@ def session(config: Config, command: str, alone_in: Mapping[str, str] | None = N
     with local_leases(alone_in or {}) as far:
         spark = build_session(f"evenkeel {command}", config.spark.spark_settings(), config.spark.jars_folder)
         try:
-            with remote_leases(partial(Folder, spark), far, Event()):
-                yield spark
+            with remote_leases(partial(Folder, spark), far, Event()) as require_held:
+                yield spark, require_held
         finally:
             spark.stop()

@@ -22,8 +22,11 @@ def run(arguments: argparse.Namespace) -> int:
     tables = config.tables.path
     # Spark's side of Delta knows only commits of its own process on S3: two of them lose each other's.
     alone_in = {"tables.path": tables} if urlsplit(tables).scheme in ONE_WRITER else {}
-    with waiting("Compacting the tables"), session(config, "maintain", alone_in) as spark:
-        for work in (lambda: [maintain_facts(spark, tables, options)], lambda: maintain(tables, options)):
+    with waiting("Compacting the tables"), session(config, "maintain", alone_in) as (spark, require_held):
+        for work in (
+            lambda: [maintain_facts(spark, tables, options, require_held=require_held)],
+            lambda: maintain(tables, options),
+        ):
             for one in work():
                 if one is not None:
                     print(one)

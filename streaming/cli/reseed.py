@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.spark.reseed import reseed
     from streaming.spark.service import written_by
 
-    with waiting("Reading what the tables know"), session(config, "reseed", written_by(config)) as spark:
+    with waiting("Reading what the tables know"), session(config, "reseed", written_by(config)) as (spark, _):
         made = reseed(spark, plan_of(config), start)
     new = config.job.checkpoint
     print(f"{new}: {made.groups} groups, {made.open_alerts} open alerts, from {made.starting_offsets}")
