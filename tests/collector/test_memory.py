@@ -17,7 +17,7 @@ from tests.collector.test_collect import config_file, read_events, rounds_in, st
 
 NOW = 1_700_000_000_000
 GROUPS = {"g": Remembered(("T",)), "h": Remembered((), NOW - 5, {"a": [(NOW, ("T", "U"))]})}
-MEMORY = Memory(NOW, GROUPS, slow={"c": SlowClient(2, 1)})
+MEMORY = Memory(NOW, GROUPS, slow={"c": SlowClient(2, 1, NOW)})
 
 
 def restarted(told: Told, memory: Memory | None) -> Told:
@@ -41,7 +41,7 @@ def test_it_is_written_when_something_changed_or_after_a_minute(tmp_path: Path) 
     file = MemoryFile(tmp_path, "prod")
     file.save(MEMORY)
     for later, is_written in [(1, False), (AGAIN_AFTER_MS, True), (AGAIN_AFTER_MS + 1, False)]:
-        file.save(Memory(NOW + later, GROUPS, slow=MEMORY.slow))
+        file.save(Memory(NOW + later, GROUPS, slow={"c": SlowClient(2, 1, NOW + later)}))
         known = file.load()
         assert known is not None
         assert (known.ts == NOW + later) is is_written

@@ -13,6 +13,7 @@ from streaming.collector.probing.client_schedule import (
     CLIENT_PAUSE_MS,
     FIRST_ASK_AFTER_JOIN_MS,
     FOLLOW_UPS_A_MINUTE,
+    MAX_BACKOFF_MS,
     NO_ANSWER,
     SILENT_AFTER,
     SILENT_MS,
@@ -20,6 +21,7 @@ from streaming.collector.probing.client_schedule import (
     ClientSchedule,
 )
 from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS, LOOK_MS, GroupSchedule
+from streaming.collector.probing.memory import SlowClient
 from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import DEFAULT_POLICY, Policy
 from streaming.collector.probing.route_probe import RETRY_ROUTE_MS, RouteSchedule
@@ -162,11 +164,50 @@ def test_slow_client_rests_as_long_after_a_start_as_before() -> None:
 def test_client_that_has_never_answered_is_not_asked_sooner_after_a_start() -> None:
     before, ts = clients(), NOW
     for _ in range(SILENT_AFTER):
-        answer(before, ts, 10_000, NO_ANSWER)
         ts += SILENT_MS
-    again = started_again(before, ts)
-    assert again.choose("g", ts + SILENT_MS - 1).ask == ()
-    assert again.choose("g", ts + SILENT_MS).ask == ("c",)
+        answer(before, ts, 10_000, NO_ANSWER)
+    again = started_again(before, ts + 10_000)
+    assert again.choose("g", ts + 10_000 + SILENT_MS - 1).ask == ()
+    assert again.choose("g", ts + 10_000 + SILENT_MS).ask == ("c",)
+
+
+def test_slow_client_is_asked_though_no_life_of_the_collector_is_as_long_as_its_rest() -> None:
+    schedule, ts, asked = clients(), NOW, []
+    for _ in range(6):
+        for _ in range(10):
+            if schedule.choose("g", ts).ask:
+                asked.append(ts - NOW)
+                schedule.answered("g", "c", ts, 10_000, NO_ANSWER)
+            ts += 5_000
+        schedule = started_again(schedule, ts)
+    assert asked == [0, 50_000, 120_000, 190_000, 260_000]
+
+
+def test_client_that_an_older_collector_remembered_rests_from_the_start_on() -> None:
+    again = ClientSchedule(AT_ONCE)
+    again.recall({"c": SlowClient(1)}, NOW)
+    again.know("g", ("c",), NOW)
+    assert again.choose("g", NOW + 2 * PERIOD - 1).ask == ()
+    assert again.choose("g", NOW + 2 * PERIOD).ask == ("c",)
+
+
+def test_client_whose_broker_failed_is_not_remembered_as_slow() -> None:
+    schedule = clients()
+    answer(schedule, NOW, 10, "broker-a: code 16")
+    assert schedule.slow(NOW) == {}
+    assert schedule.choose("g", NOW + PERIOD).ask == ()
+
+
+def test_of_too_many_slow_clients_those_that_are_asked_least_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_schedule, "MOST_SLOW", 2)
+    schedule, ts = clients(ids=("c", "d", "e")), NOW
+    for slow in (("c", "e"), ("c", "d", "e")):
+        for client_id in schedule.choose("g", ts).ask:
+            schedule.answered("g", client_id, ts, 2 * SLOW_ANSWER_MS if client_id in slow else 10, "")
+        ts += MAX_BACKOFF_MS
+    assert schedule.slow(ts).keys() == {"c", "e"}
+    monkeypatch.setattr(client_schedule, "MOST_SLOW", 3)
+    assert schedule.slow(ts).keys() == {"c", "d", "e"}
 
 
 def test_client_that_joins_after_a_start_is_asked_as_one_that_is_new() -> None:

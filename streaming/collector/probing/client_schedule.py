@@ -30,7 +30,9 @@ NO_BROKER = "no broker that answers lists it"
 OTHER_GROUP = "asked for another group a moment ago"
 TAKEN_OVER = "a request of the collector before this one may still be on its way"
 BACKING_OFF = "backing off after "
+SLOW_ANSWER = "a slow answer, of "
 SLOW_BEFORE = "no quick answer before this start"
+MOST_SLOW = 15_000  # clients that are remembered; compressed, 40 bytes each of the 1 MB that a record of Kafka may have
 BACK_WITHIN_MS = 600_000
 STEPS = 3  # more doublings than this change nothing
 
@@ -41,6 +43,7 @@ class _Client:
 
     ``steps`` doubles its period that often, for ``trouble``; it rests until ``free_ts``. ``follow_ups``: when it was
     last asked out of turn. ``unanswered``: how many requests it has not answered since it joined, if it never has.
+    ``last_ts``: when the last request to it ended.
     """
 
     due_ts: dict[str, int] = field(default_factory=dict)
@@ -51,6 +54,7 @@ class _Client:
     is_busy: bool = False
     has_answered: bool = False
     unanswered: int = 0
+    last_ts: int = 0
     follow_ups: deque[int] = field(default_factory=lambda: deque(maxlen=FOLLOW_UPS_A_MINUTE))
 
     def note_outcome(self, trouble: str) -> None:
@@ -63,6 +67,12 @@ class _Client:
     @property
     def is_silent(self) -> bool:
         return self.unanswered >= SILENT_AFTER
+
+    @property
+    def is_slow(self) -> bool:
+        """Returns whether it is itself why it is asked less often, and not its broker."""
+        is_own = self.trouble in (NO_ANSWER, SLOW_BEFORE) or self.trouble.startswith(SLOW_ANSWER)
+        return is_own or self.unanswered > 0
 
     def may_be_asked_out_of_turn(self, now: int) -> bool:
         """Returns whether it answers well, and was not asked out of turn too often."""
@@ -95,17 +105,24 @@ class ClientSchedule:
         self._from_ts = ts
 
     def recall(self, slow: Mapping[str, SlowClient], now: int) -> None:
-        """Takes over which clients were slow before this start. Each rests from now on."""
+        """Takes over which clients were slow before this start. Each rests for what is left of its rest."""
         self._recalled, self._recalled_ts = dict(slow), now
 
     def slow(self, now: int) -> dict[str, SlowClient]:
-        """The clients that are asked less often; in the first seconds also those that no group has listed yet."""
-        known = {
-            client_id: SlowClient(client.steps, client.unanswered)
+        """The clients that are slow; in the first seconds also those that no group has listed yet.
+
+        If there are too many to remember, those that are asked least often.
+        """
+        slow = {
+            client_id: SlowClient(client.steps, client.unanswered, client.last_ts)
             for client_id, client in self._clients.items()
-            if client.trouble
+            if client.is_slow
         }
-        return (self._recalled | known) if now - self._recalled_ts < FIRST_ASK_AFTER_JOIN_MS else known
+        if now - self._recalled_ts < FIRST_ASK_AFTER_JOIN_MS:
+            slow = self._recalled | slow
+        if len(slow) <= MOST_SLOW:
+            return slow
+        return dict(sorted(slow.items(), key=lambda item: item[1].pace, reverse=True)[:MOST_SLOW])
 
     def know(self, group: str, client_ids: Iterable[str], now: int) -> None:
         """The group's members as they are listed now. One that has just joined is given time to settle in.
@@ -137,7 +154,8 @@ class ClientSchedule:
         if slow is None or not is_start:
             return _Client()
         client = _Client(steps=min(slow.steps, STEPS), unanswered=slow.unanswered, trouble=SLOW_BEFORE)
-        client.free_ts = self._recalled_ts + self._rest_ms(client)
+        client.last_ts = min(slow.last_ts or self._recalled_ts, self._recalled_ts)
+        client.free_ts = client.last_ts + self._rest_ms(client)
         return client
 
     def forget_group(self, group: str) -> None:
@@ -183,10 +201,10 @@ class ClientSchedule:
             return
         client.is_busy = False
         client.note_outcome(trouble)
-        client.trouble = trouble or (f"a slow answer, of {dur_ms / 1000:.1f} s" if dur_ms > SLOW_ANSWER_MS else "")
+        client.trouble = trouble or (f"{SLOW_ANSWER}{dur_ms / 1000:.1f} s" if dur_ms > SLOW_ANSWER_MS else "")
         client.steps = min(client.steps + 1, STEPS) if client.trouble else 0
         rest = self._rest_ms(client)
-        answered_ts = asked_ts + round(dur_ms)
+        client.last_ts = answered_ts = asked_ts + round(dur_ms)
         if group in client.due_ts:
             due_ts = rest + (answered_ts if client.trouble else asked_ts)
             client.due_ts[group] = due_ts - self._earlier_ms(client_id, client, group)

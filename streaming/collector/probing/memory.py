@@ -29,11 +29,18 @@ class Remembered(Struct, omit_defaults=True):
 class SlowClient(Struct, omit_defaults=True):
     """A client that is asked less often. ``steps`` doubles its period that often.
 
-    ``unanswered``: how many requests it has not answered, if it never has answered one.
+    ``unanswered``: how many requests it has not answered, if it never has answered one. ``last_ts``: when the last
+    request to it ended, 0: not known.
     """
 
     steps: int = 0
     unanswered: int = 0
+    last_ts: int = 0
+
+    @property
+    def pace(self) -> tuple[int, int]:
+        """How seldom it is asked, apart from when it was."""
+        return self.unanswered, self.steps
 
 
 class Memory(Struct):
@@ -62,10 +69,17 @@ def decode(cluster: str, content: bytes) -> Memory | None:
 
 
 def is_to_save(saved: Memory | None, memory: Memory) -> bool:
-    """Returns whether something has changed since the last time, or a minute has gone by."""
+    """Returns whether something has changed since the last time, or a minute has gone by.
+
+    That a slow client was asked once more is no change: with many of them, that happens all the time.
+    """
     if saved is None or memory.ts - saved.ts >= AGAIN_AFTER_MS:
         return True
-    return (saved.groups, saved.slow) != (memory.groups, memory.slow)
+    return (saved.groups, _paces(saved)) != (memory.groups, _paces(memory))
+
+
+def _paces(memory: Memory) -> dict[str, tuple[int, int]]:
+    return {client_id: slow.pace for client_id, slow in memory.slow.items()}
 
 
 class MemoryFile:
