@@ -1,5 +1,6 @@
 """Real bodies to answers; what cannot be read is an answer without a code, never an exception."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.collector.translation.broker_view import BrokerView
 from streaming.collector.translation.reports import start_ts
 from streaming.collector.wire import reply_parsing
-from streaming.collector.wire.answers import ChannelHeartbeat, OffsetRow, ProcessQueue, TopicQueueMapping
+from streaming.collector.wire.answers import (
+    ChannelHeartbeat,
+    Connection,
+    ConnectionsAnswer,
+    ConsumerConnection,
+    OffsetRow,
+    ProcessQueue,
+    TopicQueueMapping,
+)
 from streaming.collector.wire.client import Reply
 from streaming.collector.wire.frames import Frame
 from streaming.collector.wire.reply_parsing import Asked
@@ -70,6 +80,19 @@ def test_last_heartbeats_are_those_of_the_producer_that_each_client_has_of_its_o
 )
 def test_a_broker_that_does_not_say_them_tells_of_no_connection(body: bytes, code: int) -> None:
     assert reply_parsing.last_heartbeats(reply(body, code)) == {}
+
+
+def test_an_id_with_very_many_connections_does_not_take_long() -> None:
+    rows = ",".join(f'{{"clientId":"c","remoteIP":"/10.0.0.1:{n}","lastUpdateTimestamp":1}}' for n in range(30_000))
+    producers = reply(f'{{"data":{{"CLIENT_INNER_PRODUCER":[{rows}]}}}}'.encode())
+    connections = ConsumerConnection(tuple(Connection("c", f"10.0.0.1:{n}") for n in range(30_000)))
+    began = time.process_time()
+    assert len(reply_parsing.last_heartbeats(producers)["c"]) == 30_000
+    view = BrokerView("broker-a")
+    view.take_connections(
+        ConnectionsAnswer(ts=1, dur_ms=1, cluster="c", broker="b", group="g", code=0, body=connections)
+    )
+    assert time.process_time() - began < 1
 
 
 def test_the_route_of_a_static_topic_names_the_brokers_that_its_queues_are_mapped_to() -> None:

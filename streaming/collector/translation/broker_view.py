@@ -207,14 +207,20 @@ class BrokerView:
 
 
 def _profiles(body: answers.ConsumerConnection) -> dict[str, Profile]:
-    found: dict[str, Profile] = {}
+    """The last connection of an id, by address, gives its language and version."""
+    last: dict[str, answers.Connection] = {}
+    addresses: dict[str, list[str]] = {}
     for one in sorted(body.connection_set or (), key=lambda c: (c.client_id, c.address or "")):
-        known = found.get(one.client_id, UNKNOWN)
-        found[one.client_id] = Profile(
-            addresses=(*known.addresses, one.address) if one.address else known.addresses,
+        last[one.client_id] = one
+        if one.address:
+            addresses.setdefault(one.client_id, []).append(one.address)
+    return {
+        client_id: Profile(
+            addresses=tuple(addresses.get(client_id, ())),
             language=one.language,
             version=None if one.version is None else str(one.version),
             message_model=message_model(body.message_model),
             consume_type=body.consume_type,
         )
-    return found
+        for client_id, one in last.items()
+    }

@@ -161,12 +161,12 @@ def popping_groups(reply: Reply) -> frozenset[tuple[str, str]] | None:
 def last_heartbeats(reply: Reply) -> dict[str, tuple[answers.ChannelHeartbeat, ...]]:
     """The connections of each client of a broker, by its id, each with its last heartbeat. Empty: it does not say."""
     producers, _ = _read(reply, lambda body: _typed(body, _Producers).data.get(INNER_PRODUCER, ()))
-    found: dict[str, tuple[answers.ChannelHeartbeat, ...]] = {}
+    found: dict[str, list[answers.ChannelHeartbeat]] = {}
     for one in producers or ():
         address = one.remote_address.rpartition("/")[2]  # InetSocketAddress.toString: host name/ip:port
         heartbeat = answers.ChannelHeartbeat(one.client_id, address, one.last_update_timestamp)
-        found[one.client_id] = (*found.get(one.client_id, ()), heartbeat)
-    return found
+        found.setdefault(one.client_id, []).append(heartbeat)
+    return {client_id: tuple(heartbeats) for client_id, heartbeats in found.items()}
 
 
 def heartbeats(reply: Reply, asked: Asked, channels: Iterable[answers.ChannelHeartbeat]) -> answers.HeartbeatsAnswer:
