@@ -166,8 +166,10 @@ def silent_server() -> Iterator[str]:
 
 @pytest.mark.parametrize("kind", [KafkaAdminClient, KafkaConsumer, KafkaProducer])
 def test_a_client_of_a_server_that_never_answers_leaves_no_socket_and_no_thread(kind: Any, silent_server: str) -> None:
-    before = len(list(OPEN_FILES.iterdir())), threading.active_count()
+    gc.collect()  # what other tests left, or it would be counted before and not after
+    files, threads = len(list(OPEN_FILES.iterdir())), threading.active_count()
     with pytest.raises(KafkaError):
         opened(kind, {"bootstrap_servers": [silent_server], "bootstrap_timeout_ms": 200})
     gc.collect()
-    assert (len(list(OPEN_FILES.iterdir())), threading.active_count()) == before
+    assert len(list(OPEN_FILES.iterdir())) <= files
+    assert threading.active_count() <= threads
