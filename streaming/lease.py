@@ -63,11 +63,13 @@ def local_leases(folders: Mapping[str, str]) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def remote_leases(open_folder: OpenFolder, folders: Mapping[str, str], stop: Event) -> Iterator[RequireHeld]:
+def remote_leases(
+    open_folder: OpenFolder, folders: Mapping[str, str], stop: Event, on_loss: Callable[[], None] = lambda: None
+) -> Iterator[RequireHeld]:
     """Keep leases of folders that no machine can lock. Yield the check to make before each commit.
 
-    When a lease is lost, this sets ``stop`` and raises InUseError or AwayError at the end of the block. If the block
-    lasts longer than ``END_S`` then, the process ends at once: another one may take the lease soon.
+    When a lease is lost, this calls ``on_loss``, sets ``stop`` and raises InUseError or AwayError at the end of the
+    block. If the block lasts longer than ``END_S`` then, the process ends at once: another one may take the lease soon.
     """
     taken: list[RemoteLease] = []
     lost: list[MonitorError] = []
@@ -75,6 +77,7 @@ def remote_leases(open_folder: OpenFolder, folders: Mapping[str, str], stop: Eve
 
     def lose(error: MonitorError) -> None:
         lost.append(error)
+        on_loss()
         stop.set()
         is_lost.set()
 

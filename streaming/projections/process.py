@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -68,13 +68,24 @@ def projection_settings(config: Config) -> ProjectionSettings:
     )
 
 
-def keep_running(settings: ProjectionSettings, stop: Event, retry_after_s: float = RETRY_AFTER_S) -> None:
-    """Keep it running until ``stop``. If it ends, it starts again after a pause. It writes to our standard error."""
+def keep_running(
+    settings: ProjectionSettings,
+    stop: Event,
+    is_lost: Callable[[], bool] = lambda: False,
+    retry_after_s: float = RETRY_AFTER_S,
+) -> None:
+    """Keep it running until ``stop``. If it ends, it starts again after a pause. It writes to our standard error.
+
+    Once ``is_lost``, another process may write the tables soon: it is killed, and does not start again.
+    """
     while not stop.is_set():
         try:
             with _process(settings) as process:
-                while process.poll() is None and not stop.wait(POLL_S):
+                while process.poll() is None and not is_lost() and not stop.wait(POLL_S):
                     pass
+                if is_lost():
+                    process.kill()
+                    return
                 if not stop.is_set():
                     status = process.returncode
                     end = f"were killed by signal {-status}" if status < 0 else f"ended with status {status}"

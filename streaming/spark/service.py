@@ -57,9 +57,11 @@ def serve(
         spark = session()
         for folder in _locked(config, far):
             taken(locks, partial(java_lock, spark, folder, stop), stop, standby)
-        held = taken(java, partial(remote_leases, partial(Folder, spark), far, stop), stop, standby, prepare)
+        lost = Event()
+        leases = partial(remote_leases, partial(Folder, spark), far, stop, lost.set)
+        held = taken(java, leases, stop, standby, prepare)
         if held is not None:
-            _detect(spark, config, stop, started, counts, held)
+            _detect(spark, config, stop, started, counts, held, lost)
 
 
 @contextmanager
@@ -92,9 +94,10 @@ def _detect(
     started: Callable[[], None],
     counts: JobCounts | None,
     require_held: RequireHeld,
+    lost: Event,
 ) -> None:
     ended = Event()
-    works = _beside(spark, config, stop, ended, require_held)
+    works = _beside(spark, config, stop, ended, require_held, lost)
     beside = [Thread(target=work, name=work.__name__, daemon=True) for work in works]
 
     def begin() -> None:
@@ -115,13 +118,15 @@ def _detect(
 
 
 def _beside(
-    spark: SparkSession, config: Config, stop: Event, ended: Event, require_held: RequireHeld
+    spark: SparkSession, config: Config, stop: Event, ended: Event, require_held: RequireHeld, lost: Event
 ) -> list[Callable[[], None]]:
-    """Run what stands beside detection. ``ended``: detection has written its last facts; the tables get them too."""
+    """Run what stands beside detection. ``ended``: detection has written its last facts; the tables get them too.
+    ``lost``: another job may write the tables soon.
+    """
 
     def projections() -> None:
         with _ignored(stop):
-            keep_running(projection_settings(config), ended)
+            keep_running(projection_settings(config), ended, lost.is_set)
 
     def maintenance() -> None:
         keep = MaintainOptions(keep_days=config.tables.retention_days.model_dump())

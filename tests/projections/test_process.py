@@ -125,6 +125,21 @@ def test_its_last_facts_are_in_the_tables_when_it_has_ended(tmp_path: Path) -> N
     assert is_read(tmp_path, 1)
 
 
+def test_it_is_killed_when_another_job_may_write_the_tables_soon(tmp_path: Path) -> None:
+    lost = Event()
+    settings = ProjectionSettings(tables=str(tmp_path), seconds=3600, log_level="INFO", log_format="text")
+    keeper = Thread(target=keep_running, args=(settings, Event(), lost.is_set))
+    commit(tmp_path / "facts", three_days()[0])
+    keeper.start()
+    wait_until(lambda: is_read(tmp_path, 0))
+    commit(tmp_path / "facts", three_days()[1])
+    lost.set()
+    keeper.join(PATIENCE_S)
+    assert not keeper.is_alive()
+    assert not children()
+    assert not is_read(tmp_path, 1), "it wrote its last facts first"
+
+
 PARENT = """
 import sys
 from threading import Event

@@ -171,12 +171,13 @@ def test_one_that_wakes_after_another_took_over_neither_renews_nor_commits(late:
 
 
 def test_lease_that_is_lost_stops_the_job(folder: str) -> None:
-    stop = Event()
+    stop, lost = Event(), Event()
 
     def work() -> None:
-        with remote_leases(no_folder, {KEY: folder}, stop):
+        with remote_leases(no_folder, {KEY: folder}, stop, lost.set):
             taken_over(folder)
             assert stop.wait(10), "it goes on beside the other"
+            assert lost.is_set()
 
     with pytest.raises(InUseError):
         work()
