@@ -139,7 +139,10 @@ def _keep(lease: RemoteLease, over: Event, lose: Callable[[MonitorError], None])
 
 
 def _watch(lease: RemoteLease, over: Event, lose: Callable[[MonitorError], None]) -> None:
-    """Notice that the lease was not renewed in time, in a thread of its own: a write may hang."""
+    """Notice that the lease was not renewed in time, in a thread of its own: a write may hang.
+
+    It is late if deltalake reads from an object store that does not answer: some of its reads stop all threads.
+    """
     while not over.wait(min(1.0, HELD_S / 10)):
         try:
             lease.require_renewed()
