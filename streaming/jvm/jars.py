@@ -159,11 +159,11 @@ def _clear(scratch: Path, expected: Mapping[str, str]) -> None:
 def _run(command: Sequence[str], coordinates: Sequence[str], scratch: Path) -> None:
     """Run Ivy, with its output in ``scratch``, and print the jars as they come: it first writes into a file .part."""
     said, deadline = scratch / "said", time.monotonic() + TIME_LIMIT_S
-    told: set[Path] = set()
+    reported: set[Path] = set()
 
     def tell_new() -> None:
-        for jar in sorted(set((scratch / "cache").rglob("*.jar")) - told):
-            told.add(jar)
+        for jar in sorted(set((scratch / "cache").rglob("*.jar")) - reported):
+            reported.add(jar)
             print(f"evenkeel:   {jar.name}, {jar.stat().st_size:,} bytes", file=sys.stderr, flush=True)
 
     with said.open("wb") as words, subprocess.Popen(command, stdout=words, stderr=subprocess.STDOUT) as process:

@@ -1,4 +1,4 @@
-"""The files that evenkeel gives to begin with are those of conf/, and overwrite nobody's."""
+"""The files that evenkeel gives to begin with are those of conf/. No other file is overwritten."""
 
 from pathlib import Path
 
