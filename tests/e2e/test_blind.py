@@ -152,4 +152,4 @@ def test_whatever_stops_is_told_within_a_minute(broker: LoopbackKafka, job: Job,
         finally:
             notifier.terminate()
             assert notifier.wait(PATIENCE_S) == 0
-    assert "in use: another notifier delivers" in job.log, "that of 'run' waits meanwhile"
+    assert "standby: the notifier waits until" in job.log, "that of 'run' waits meanwhile"
