@@ -49,8 +49,11 @@ class Standby:
             waited_s = time.monotonic() - self._since_s
             log.info("%s takes over from %s, after a wait of %.0f s", self._who, owner, waited_s)
 
+    def is_waiting(self) -> bool:
+        return self._owner is not None
+
     def series(self) -> list[Series]:
-        return [Series(m.STANDBY, (), float(self._owner is not None))]
+        return [Series(m.STANDBY, (), float(self.is_waiting()))]
 
     def troubles(self) -> list[str]:
         """The reason why it does not work; empty if it does not wait."""

@@ -41,7 +41,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def is_waiting(one: Standby) -> bool:
     (series,) = one.series()
-    return series.value == 1
+    assert series.value == one.is_waiting()
+    return one.is_waiting()
 
 
 def test_what_is_free_is_taken_at_once_and_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:

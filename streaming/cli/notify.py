@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     def troubles() -> list[str]:
         return standby.troubles() or counts.troubles(settings.limits, settings.now_ms())
 
-    exposed = Exposed("notify", [standby.series, counts.series], troubles)
+    exposed = Exposed("notify", [standby.series, counts.series], troubles, standby.is_waiting)
     start_serving(config.metrics.address(), exposed, stop)
     with ended_by_signals(stop):
         keep_delivering(settings, stop, counts, standby if arguments.standby else None)

@@ -117,4 +117,4 @@ def exposed_by_run(
         return of_job + (counts.troubles(limits, now) if counts.status is not None else [])
 
     readers = [standby.series, job.series, facts_reader(watch, config.metrics.series_limit), counts.series]
-    return Exposed("run", readers, troubles)
+    return Exposed("run", readers, troubles, standby.is_waiting)

@@ -21,6 +21,9 @@ METHODS = ("GET", "HEAD")
 MOST_TROUBLES = 50
 LONGEST_TROUBLE = 500
 MOST_CONNECTIONS = 50
+# The query of /readyz for a platform that replaces processes one after the other: it waits until the new one is ready,
+# and a standby would never be.
+STANDBY_IS_READY = b"standby=ready"
 
 
 def readyz(exposition: Exposition) -> Response:
@@ -61,6 +64,8 @@ def _response(exposition: Exposition, host: str, scope: Scope) -> Response:
         return PlainTextResponse(f"There are {', '.join(ENDPOINTS)}.\n", 404, HEADERS)
     if scope["method"] not in METHODS:
         return PlainTextResponse("Only GET and HEAD.\n", 405, {**HEADERS, "Allow": ", ".join(METHODS)})
+    if scope["path"] == "/readyz" and scope["query_string"] == STANDBY_IS_READY and exposition.is_standby():
+        return PlainTextResponse("standby\n", headers=HEADERS)
     return response(scope["path"], exposition)
 
 

@@ -18,11 +18,14 @@ FRESH_S = 1.0  # many requests at the same time cost one text
 
 
 class Exposed(NamedTuple):
-    """The metrics of a process. ``process``: the command; ``troubles``: why it does not work now, empty if it does."""
+    """The metrics of a process. ``process``: the command; ``troubles``: why it does not work now, empty if it does;
+    ``is_standby``: it waits until another process ends.
+    """
 
     process: str
     readers: Sequence[Reader]
     troubles: Callable[[], list[str]]
+    is_standby: Callable[[], bool] = lambda: False
 
 
 class Exposition:
@@ -30,6 +33,7 @@ class Exposition:
 
     def __init__(self, exposed: Exposed, clock: Callable[[], float] = time.monotonic) -> None:
         self.troubles = exposed.troubles
+        self.is_standby = exposed.is_standby
         self._clock = clock
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(_Reading(exposed))

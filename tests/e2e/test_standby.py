@@ -49,6 +49,7 @@ def test_a_job_takes_over_from_one_that_was_killed(kafka: LoopbackKafka, topic: 
     assert get(f"http://{address}/healthz")[0] == 200
     status, said, _ = get(f"http://{address}/readyz")
     assert status == 503
+    assert get(f"http://{address}/readyz?standby=ready")[:2] == (200, "standby\n")
     assert re.fullmatch(r"standby: the job waits until process \d+ on .* \('.*', since .* UTC\) ends\n", said)
     second.wait_until(lambda: "standby: Spark has started" in second.log, "it is prepared")
     send(kafka, topic, records)
@@ -112,6 +113,7 @@ def test_a_notifier_takes_over_from_one_that_was_killed_and_tells_an_open_alert_
         until(lambda: all(map(is_standby, addresses)), PATIENCE_S, "both wait")
         status, said, _ = get(f"http://{address}/readyz")
         assert (status, f"standby: the notifier waits until process {first.pid} on" in said) == (503, True)
+        assert get(f"http://{address}/readyz?standby=ready")[:2] == (200, "standby\n")
         third.terminate()
         assert third.wait(ENDS_WITHIN_S) == 0
         first.kill()

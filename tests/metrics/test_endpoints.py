@@ -26,6 +26,7 @@ class Fake:
     def __init__(self) -> None:
         self.reads = 0
         self.troubles: list[str] = []
+        self.is_standby = False
         self.series = [Series(GROUP_MEMBERS, ("prod", label(HOSTILE)), 3)]
         self.now = 0.0
 
@@ -34,7 +35,7 @@ class Fake:
         return self.series
 
     def exposed(self) -> Exposed:
-        return Exposed("run", [self.read], lambda: self.troubles)
+        return Exposed("run", [self.read], lambda: self.troubles, lambda: self.is_standby)
 
     def ask(self, path: str, host: str = "127.0.0.1:9464", listens: str = "127.0.0.1") -> Answer:
         app = endpoints_app(Exposition(self.exposed(), lambda: self.now), listens)
@@ -106,6 +107,17 @@ def test_a_client_that_connects_and_asks_nothing_keeps_nobody_out(
                 while one.recv(4096):
                     pass
         assert get(f"http://127.0.0.1:{port}/healthz")[0] == 200
+
+
+def test_only_who_asks_for_it_sees_a_standby_as_ready(fake: Fake) -> None:
+    fake.troubles, fake.is_standby = ["standby: the job waits until process 7 ends"], True
+    assert fake.ask("/readyz").status == fake.ask("/readyz?standby=no").status == 503
+    answer = fake.ask("/readyz?standby=ready")
+    assert (answer.status, answer.text) == (200, "standby\n")
+    fake.troubles, fake.is_standby = ["no facts were written for 40 s"], False
+    assert fake.ask("/readyz?standby=ready").text == "no facts were written for 40 s\n"
+    fake.troubles = []
+    assert fake.ask("/readyz?standby=ready").text == "ok\n"
 
 
 def test_hostile_names_are_values_and_nothing_else(fake: Fake) -> None:
