@@ -4,7 +4,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from streaming.collector.exposed import ClusterCounts
@@ -73,13 +73,18 @@ class ClusterCollector:
     """Asks one cluster, round after round, while this collector leads it.
 
     ``make`` makes a probe that may ask while the given function says so: a new one each time that it begins to lead.
+    ``reaches`` asks as little as shows whether a broker answers.
     """
 
     def __init__(
-        self, make: Callable[[Callable[[], bool]], Watched], leadership: Leadership, output: KafkaOutput | None
+        self,
+        make: Callable[[Callable[[], bool]], Watched],
+        reaches: Callable[[], Awaitable[bool]],
+        leadership: Leadership,
+        output: KafkaOutput | None,
     ) -> None:
         self.leads_since_s = math.inf
-        self._make, self._leadership, self._output = make, leadership, output
+        self._make, self._reaches, self._leadership, self._output = make, reaches, leadership, output
         self._prepare()
 
     def _prepare(self) -> None:
@@ -92,7 +97,9 @@ class ClusterCollector:
         stopping = asyncio.create_task(stop.wait())
         while not stop.is_set():
             if not self._leadership.begin():
-                await asyncio.wait([stopping], timeout=self._leadership.check_every_s)
+                standing_by = asyncio.ensure_future(self._leadership.stand_by(self._reaches))
+                await asyncio.wait([stopping, standing_by], return_when=asyncio.FIRST_COMPLETED)
+                standing_by.cancel()
                 continue
             try:
                 await self._lead(stop, stopping)
@@ -160,6 +167,7 @@ class ClusterCollector:
         """Waits until one of the tasks is done, the time is over, or this collector leads no longer."""
         end = time.monotonic() + seconds
         while self._permission.may_ask() and (left_s := end - time.monotonic()) > 0:
+            self._leadership.note(self.watched.probe.is_answered)
             wait_s = min(left_s, self._leadership.check_every_s)
             done, _ = await asyncio.wait(tasks, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
             if done:

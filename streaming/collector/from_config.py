@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from streaming.collector.failover.membership import Membership, connect
+from streaming.collector.failover.reach import Reach
 from streaming.collector.output.kafka import KafkaOutput, make_producer
 from streaming.collector.wire.acl import Credentials
 from streaming.config.options import producer_arguments
@@ -78,7 +79,10 @@ def kafka_output(config: Config) -> KafkaOutput:
 def membership(config: Config) -> Membership:
     """Of the collectors that agree by the topic ``failover_topic``. Raises CollectorError as ``client_options``."""
     options, servers, topic = client_options(config), config.source.bootstrap_servers, config.collector.failover_topic
-    return Membership(config.collector.clusters, lambda assignor: connect(servers, options, topic, assignor), topic)
+    reach = Reach(config.collector.interval_seconds)
+    return Membership(
+        config.collector.clusters, lambda assignor: connect(servers, options, topic, assignor), topic, reach
+    )
 
 
 def client_options(config: Config) -> dict[str, object]:

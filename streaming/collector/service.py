@@ -23,10 +23,12 @@ from streaming.collector.probing import request_load
 from streaming.collector.probing.cluster_probe import ClusterProbe
 from streaming.collector.probing.memory import MemoryFile
 from streaming.collector.probing.policy import Policy, policy_of
+from streaming.collector.probing.standby_probe import is_answered
 from streaming.collector.probing.transport import Emit, Record
 from streaming.collector.signals import Signals, run_once
 from streaming.collector.wire.client import RemotingClient
 from streaming.config.sections import Config
+from streaming.errors import CollectorError
 from streaming.metrics.endpoints import start_serving
 from streaming.metrics.exposition import Exposed
 from streaming.networks import networks
@@ -43,18 +45,35 @@ def watched(
     config: Config, cluster: str, policy: Policy, emit: Emit, record: Record, may_ask: Callable[[], bool] = lambda: True
 ) -> Watched:
     """A probe of one cluster of the configuration. Raises CollectorError for what cannot be set up."""
+    client = _client(config, may_ask)
+    source = from_config.source_name(client.clock.now_ms())
+    probe = ClusterProbe(cluster, policy, client, from_config.name_servers(config)[cluster], source, emit, record)
+    counts = ClusterCounts(cluster, policy.interval_ms, client.counts, probe.shared.lags)
+    return Watched(cluster, policy, probe, counts)
+
+
+def _client(config: Config, may_ask: Callable[[], bool]) -> RemotingClient:
     collector = config.collector
-    client = RemotingClient(
+    return RemotingClient(
         collector.timeout_seconds,
         from_config.tls_of(collector),
         from_config.credentials_of(collector),
         allowed=networks(collector.networks),
         may_ask=may_ask,
     )
-    source = from_config.source_name(client.clock.now_ms())
-    probe = ClusterProbe(cluster, policy, client, from_config.name_servers(config)[cluster], source, emit, record)
-    counts = ClusterCounts(cluster, policy.interval_ms, client.counts, probe.shared.lags)
-    return Watched(cluster, policy, probe, counts)
+
+
+async def reaches(config: Config, cluster: str) -> bool:
+    """Returns whether a broker of the cluster answers this machine now."""
+    try:
+        client = _client(config, lambda: True)
+    except CollectorError as error:
+        log.warning("%s: it cannot be probed: %s", cluster, error)
+        return False
+    try:
+        return await is_answered(client, from_config.name_servers(config)[cluster])
+    finally:
+        await client.close()
 
 
 def collect(config: Config, recording: Path | None = None) -> None:
@@ -62,7 +81,12 @@ def collect(config: Config, recording: Path | None = None) -> None:
     # the events are sent before another collector takes over
     with _leaderships(config) as leaderships, _outputs(config, recording) as (emit, record, output):
         collectors = [
-            ClusterCollector(partial(watched, config, name, policy_of(config, name), emit, record), leadership, output)
+            ClusterCollector(
+                partial(watched, config, name, policy_of(config, name), emit, record),
+                partial(reaches, config, name),
+                leadership,
+                output,
+            )
             for name, leadership in leaderships.items()
         ]
         exposed = CollectorExposed(

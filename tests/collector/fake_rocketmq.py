@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from streaming.collector.probing import standby_probe
+
 STORED_TS = 1_700_000_000_000  # of the message consumed last, in every queue
 Queue = tuple[str, str, int]  # topic, broker name, queue id
 OFFSET = -1  # instead of a code: the body is an offset, which stands in the header of a successful answer
@@ -98,6 +100,7 @@ class FakeCluster:
     at_work: Counter[str] = field(default_factory=Counter)  # running infos on their way, per client id
     most_at_work: Counter[str] = field(default_factory=Counter)
     asked_s: list[tuple[float, int]] = field(default_factory=list)  # of each request, and its connection
+    probing: set[int] = field(default_factory=set)  # connections with nothing but what a standby asks
 
     @asynccontextmanager
     async def running(self, name_servers: int = 1, tls: ssl.SSLContext | None = None) -> AsyncIterator["FakeCluster"]:
@@ -309,6 +312,7 @@ class _Session(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
         self.node.connections.add(self)
+        self.node.cluster.probing.add(self.number)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.node.connections.discard(self)
@@ -327,6 +331,8 @@ class _Session(asyncio.Protocol):
             header = _decode(frame[4 : 4 + header_length])
             self.node.requests[header.code] += 1
             self.node.cluster.asked_s.append((time.monotonic(), self.number))
+            if not is_probe(header.code, header.ext_fields):
+                self.node.cluster.probing.discard(self.number)
             task = asyncio.get_running_loop().create_task(self._answer(header))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -347,6 +353,11 @@ class _Session(asyncio.Protocol):
             self.transport.close()
             return
         self.transport.write(written)
+
+
+def is_probe(code: int, fields: dict[str, str]) -> bool:
+    """What a standby asks; a collector that asks the cluster asks more than that by each connection."""
+    return code == 106 or fields.get("consumerGroup") == standby_probe.GROUP
 
 
 def response(opaque: int, code: int = 0, body: bytes = b"") -> bytes:

@@ -6,7 +6,7 @@ import logging
 import math
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,7 @@ from kafka.errors import KafkaConnectionError, KafkaError
 from schemas.events import ConsumeProgress
 from streaming.collector.cluster_collector import ClusterCollector, Permission, Watched
 from streaming.collector.exposed import ClusterCounts
-from streaming.collector.failover import membership
+from streaming.collector.failover import membership, reach
 from streaming.collector.failover.leadership import Alone, Elected, Leadership
 from streaming.collector.failover.membership import (
     PARTITIONS,
@@ -30,6 +30,7 @@ from streaming.collector.failover.membership import (
     connect,
     partition_of,
 )
+from streaming.collector.failover.reach import Reach
 from streaming.collector.failover.term import Term
 from streaming.collector.probing.client_schedule import TAKEN_OVER, Chosen, ClientSchedule
 from streaming.collector.probing.memory import Memory, MemoryFile, Remembered
@@ -79,10 +80,14 @@ def own_kafka(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[Loop
     gc.collect()  # here, where the warnings are expected
 
 
+def connects(own_kafka: LoopbackKafka) -> Callable[[object], tuple[object, object]]:
+    return partial(connect, own_kafka.bootstrap_servers, {}, "collectors")
+
+
 @contextmanager
 def collector(own_kafka: LoopbackKafka) -> Iterator[Elected]:
     """A member of the group that asks the cluster ``prod``, as soon as it may."""
-    membership = Membership(["prod"], partial(connect, own_kafka.bootstrap_servers, {}, "collectors"), "collectors")
+    membership = Membership(["prod"], connects(own_kafka), "collectors", Reach(interval_s=1))
     membership.start()
     try:
         elected = Elected("prod", membership)
@@ -101,6 +106,37 @@ def test_what_a_collector_remembers_reaches_the_next(own_kafka: LoopbackKafka) -
         first.save(memory)
     with collector(own_kafka) as second:
         assert second.load() == memory
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_a_collector_that_gets_no_answers_hands_over_to_one_that_does(
+    own_kafka: LoopbackKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reach, "UNANSWERED_S", 1)
+
+    async def answered() -> bool:
+        return True
+
+    with collector(own_kafka) as first:
+        other = Membership(["prod"], connects(own_kafka), "collectors", Reach(interval_s=0.5))
+        other.start()
+        second = Elected("prod", other)
+        try:
+            for _ in range(10):  # the other one is a member, and probes nothing while the first one is answered
+                asyncio.run(second.stand_by(answered))
+                first.note(True)
+            assert not other.is_to_probe("prod")
+            until(lambda: bool(first.note(False)) or other.is_to_probe("prod"), 20)
+            assert first.may_ask()  # nobody is known who gets answers
+            until(lambda: bool(asyncio.run(second.stand_by(answered))) or not first.may_ask(), 20)
+            assert not second.begin()  # before the first one has stopped
+            first.stopped()
+            until(second.begin)
+            assert not first.begin()
+            second.stopped()
+        finally:
+            other.close()
 
 
 @pytest.mark.kafka
@@ -194,11 +230,14 @@ def test_a_collector_that_is_alone_does_not_look_again_and_again_whether_it_may_
             self.asked += 1
             return super().may_ask()
 
+    async def reaches() -> bool:
+        raise AssertionError("a collector that is alone probes nothing")
+
     async def scene(told: Told) -> None:
         told.fake.nodes["broker-a"].manner, told.fake.nodes["broker-a"].delay_s = "slow", 1
         counts = ClusterCounts("prod", QUICK.interval_ms, told.probe._client.counts, told.probe.shared.lags)
         alone, stop = Counting(MemoryFile(tmp_path, "prod")), asyncio.Event()
-        one = ClusterCollector(lambda _: Watched("prod", SLOW, told.probe, counts), alone, None)
+        one = ClusterCollector(lambda _: Watched("prod", SLOW, told.probe, counts), reaches, alone, None)
         running = asyncio.create_task(one.run(stop))
         await asyncio.sleep(2.5)
         stop.set()
@@ -234,7 +273,7 @@ def test_a_lost_connection_costs_the_membership_only_after_long(
         consumers.append(LosesConnection())
         return consumers[-1], consumers[-1]
 
-    collectors = Membership(["prod"], connect_again, "collectors")
+    collectors = Membership(["prod"], connect_again, "collectors", Reach(interval_s=1))
     collectors.start()
     time.sleep(1)
     collectors.close()

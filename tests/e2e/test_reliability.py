@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.reliability.faults import FAULTS
+from tests.e2e.reliability.faults import FAULTS, HANDED_OVER_WITHIN_S
 from tests.e2e.reliability.figures import Request, Round, within_others
 from tests.e2e.reliability.run import chosen, played
 
@@ -37,6 +37,7 @@ def test_no_fault_makes_two_collectors_ask_at_once_or_loses_a_page(tmp_path: Pat
     played(tmp_path, chosen(ROUNDS, SEED), SEED, 3, AWAY_S, math.inf, rounds.append)
     assert [one for one in rounds if not one.is_over] == []
     assert [one for one in rounds if one.overlapping] == []
+    assert [one for one in rounds if one.fault == "cut from RocketMQ" and one.silence_s > HANDED_OVER_WITHIN_S] == []
     assert [one for one in rounds if one.markers_lost or one.markers_repeated] == []
     assert [one for one in rounds if one.pages_lost or one.pages_repeated or one.pages_false] == []
     assert sum(one.pages for one in rounds) > 0

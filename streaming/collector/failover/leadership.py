@@ -1,8 +1,11 @@
 """Whether this collector may ask a cluster now, and the memory that one collector leaves to the next."""
 
+import asyncio
 import logging
 import math
+import time
 import zlib
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from streaming.collector.failover.membership import Membership
@@ -17,6 +20,8 @@ class Leadership(Protocol):
 
     ``slow_after_ms``: for so long after the beginning, requests of the collector before may still wait for an answer.
     ``check_every_s``: how often ``begin`` or ``may_ask`` may have another answer.
+    ``note``: whether brokers answer what is asked. ``stand_by`` waits for a moment while another collector asks; it
+    calls ``probe``, to know whether brokers would answer this one, when they do not answer the other one.
     """
 
     @property
@@ -28,6 +33,10 @@ class Leadership(Protocol):
     def may_ask(self) -> bool: ...
 
     def begin(self) -> bool: ...
+
+    def note(self, is_answered: bool) -> None: ...
+
+    async def stand_by(self, probe: Callable[[], Awaitable[bool]]) -> None: ...
 
     def stopped(self) -> None: ...
 
@@ -51,6 +60,12 @@ class Alone:
     def begin(self) -> bool:
         return True
 
+    def note(self, is_answered: bool) -> None:
+        """Nobody else could be answered."""
+
+    async def stand_by(self, probe: Callable[[], Awaitable[bool]]) -> None:
+        """It never waits for another one."""
+
     def stopped(self) -> None:
         """Nobody waits for it."""
 
@@ -71,6 +86,15 @@ class Elected:
 
     def begin(self) -> bool:
         return self._membership.begin(self._cluster)
+
+    def note(self, is_answered: bool) -> None:
+        self._membership.reach.note(self._cluster, is_answered, time.monotonic())
+
+    async def stand_by(self, probe: Callable[[], Awaitable[bool]]) -> None:
+        if self._membership.is_to_probe(self._cluster):
+            began_s = time.monotonic()
+            self._membership.reach.probed(self._cluster, await probe(), began_s)
+        await asyncio.sleep(self.check_every_s)
 
     def stopped(self) -> None:
         self._membership.stopped(self._cluster)

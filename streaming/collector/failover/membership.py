@@ -3,7 +3,8 @@
 All collectors with one configuration are consumers of one topic. Each cluster belongs to one partition of it, by its
 name alone, so that collectors whose lists of clusters differ for a while agree about each cluster. The collector that
 owns the partition asks the cluster. The records of a partition are the memories of its clusters: a successor has read
-them before it begins to ask.
+them before it begins to ask. A collector that gets no answers of RocketMQ reports it with the next rebalance, and
+another one that gets some takes its partition over (``reach``).
 """
 
 import logging
@@ -16,9 +17,10 @@ from threading import Condition, Event, Thread
 from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, TopicAlreadyExistsError
 
+from streaming.collector.failover.assignor import ReachAssignor
+from streaming.collector.failover.reach import Reach, Report, is_news
 from streaming.collector.failover.term import Term
 from streaming.collector.output.kafka import check_reachable, opened
 from streaming.config.cross_key_checks import FAILOVER_TIMEOUT_S
@@ -105,10 +107,17 @@ class Membership(ConsumerRebalanceListener):
     producer; it raises KafkaError or OSError while Kafka is away.
     ``begin``, ``write`` and ``stopped`` are called by the loop of each cluster. Kafka gets a partition back when no
     cluster of it is asked any more and the last memories are written.
+    ``reach``: what the loops note of RocketMQ's answers.
     """
 
-    def __init__(self, clusters: Iterable[str], connect: Callable[[Any], tuple[Any, Any]], topic: str) -> None:
-        self._partitions = frozenset(map(partition_of, clusters))
+    def __init__(
+        self, clusters: Iterable[str], connect: Callable[[Any], tuple[Any, Any]], topic: str, reach: Reach
+    ) -> None:
+        self.reach = reach
+        self._clusters = tuple(clusters)
+        self._partitions = frozenset(map(partition_of, self._clusters))
+        self._reported_s = -math.inf
+        self._logged = Report()
         self._connect = connect
         self._topic = topic
         self._is_away = False
@@ -116,7 +125,7 @@ class Membership(ConsumerRebalanceListener):
         self._to_write: dict[str, bytes] = {}
         self._unsaved: set[str] = set()  # clusters of which that was logged
         self._producer: Any = None
-        self._assignor: Any = None
+        self._assignor = ReachAssignor(topic, Report())
         self._term = Term(SESSION_MS, REQUEST_MS)
         self._owned: frozenset[int] = frozenset()  # and read to the end
         self._unread: dict[int, int] = {}  # owned, and up to which offset they must be read
@@ -141,9 +150,16 @@ class Membership(ConsumerRebalanceListener):
     def begin(self, cluster: str) -> bool:
         """Returns whether the cluster is asked by this collector from now on."""
         with self._changed:
-            if self.may_ask(cluster):
+            if self.may_ask(cluster) and cluster not in self._asking:
+                self.reach.begin(cluster)
                 self._asking.add(cluster)
             return cluster in self._asking
+
+    def is_to_probe(self, cluster: str) -> bool:
+        """Returns whether the collector that asks the cluster gets no answers, as far as Kafka says."""
+        number, now_s = partition_of(cluster), time.monotonic()
+        is_wanted = number in self._assignor.wanted and number not in self._owned
+        return is_wanted and self._term.is_valid(now_s) and self.reach.is_probe_due(cluster, now_s)
 
     def record(self, cluster: str) -> bytes | None:
         """The newest record of a cluster that it may ask."""
@@ -154,6 +170,7 @@ class Membership(ConsumerRebalanceListener):
 
     def stopped(self, cluster: str) -> None:
         """Notes that nothing is asked of the cluster any more."""
+        self.reach.stopped(cluster, time.monotonic())
         with self._changed:
             self._asking.discard(cluster)
             self._changed.notify_all()
@@ -163,7 +180,7 @@ class Membership(ConsumerRebalanceListener):
     def _run(self) -> None:
         while not self._over.is_set():
             try:
-                self._assignor = CooperativeStickyAssignor()
+                self._assignor = ReachAssignor(self._topic, self._report(time.monotonic()))
                 consumer, self._producer = self._connect(self._assignor)
                 self._follow(consumer)
             except (KafkaError, OSError) as error:
@@ -199,6 +216,35 @@ class Membership(ConsumerRebalanceListener):
         self._note_heartbeat(consumer)
         self._note_read(consumer)
         self._write(self._owned)
+        self._tell(consumer)
+
+    def _tell(self, consumer: Any) -> None:
+        """Makes the group rebalance, if it must hear of what this collector reaches."""
+        now_s, said = time.monotonic(), self._assignor.said
+        self._assignor.report = report = self._report(now_s)
+        if is_news(report, said, self._owned, self._assignor.wanted, now_s - self._reported_s):
+            consumer._coordinator.request_rejoin()  # kafka-python has no public name for it
+            self._reported_s = now_s
+            self._log(report)
+
+    def _log(self, report: Report) -> None:
+        if report == self._logged:
+            return
+        self._logged = report
+        for cluster in self._clusters:
+            number = partition_of(cluster)
+            if number in self._owned & report.unanswered:
+                log.warning("%s: no broker answers; a collector that is answered takes the cluster over", cluster)
+            elif number in report.reached & self._assignor.wanted:
+                log.info("%s: brokers answer this collector, and not the one that asks", cluster)
+
+    def _report(self, now_s: float) -> Report:
+        """A partition is reached if all its clusters are."""
+        unanswered = [one for one in self._clusters if self.reach.is_unanswered(one, now_s)]
+        reached = self._partitions - {
+            partition_of(one) for one in self._clusters if not self.reach.is_reached(one, now_s)
+        }
+        return Report(frozenset(map(partition_of, unanswered)), reached)
 
     def _note_away(self, error: Exception) -> None:
         if not self._is_away:

@@ -180,6 +180,11 @@ class ClusterProbe:
 
     # --- what is exposed
 
+    @property
+    def is_answered(self) -> bool:
+        """Returns whether some broker has answered what it was asked last."""
+        return self._transport.is_answered
+
     def not_asked(self) -> Counter[str]:
         """How many clients were due and not asked in the last round of their group, by why."""
         return sum((probe.not_asked for probe in self._probes.values()), Counter[str]())

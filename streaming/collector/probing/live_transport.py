@@ -34,6 +34,12 @@ class LiveTransport:
         self._producers: dict[str, tuple[int, asyncio.Task[tuple[Reply, Channels]]]] = {}  # and when they were asked
         self._silent_on_connections: dict[str, set[str]] = {}  # by group, the brokers that did not answer its last 203
         self._background: set[asyncio.Task[None]] = set()
+        self._answering: set[str] = set()
+
+    @property
+    def is_answered(self) -> bool:
+        """Returns whether some broker has answered what it was asked last."""
+        return any(name in self._addresses for name in self._answering)
 
     async def ask(self, broker: str, request: Request, lane: Lane = Lane.LISTS, timeout_ms: int = 0) -> Reply:
         """Ask a broker by its name, at its current address."""
@@ -42,7 +48,12 @@ class LiveTransport:
             return Reply(self.clock.now_ms(), 0, None, NO_ADDRESS, self.clock.steady_ms())
         policy = self._policy
         timeout_ms = timeout_ms or (policy.tables_timeout_ms if lane is Lane.TABLES else policy.timeout_ms)
-        return await self._client.ask(address, request, timeout_ms / 1000, lane)
+        reply = await self._client.ask(address, request, timeout_ms / 1000, lane)
+        if reply.frame is not None:
+            self._answering.add(broker)
+        elif lane is not Lane.CLIENTS:  # a client in trouble makes a broker late
+            self._answering.discard(broker)
+        return reply
 
     # --- what is asked of brokers
 

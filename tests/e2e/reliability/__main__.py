@@ -44,6 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.reliability", description=__doc__)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", choices=list(FAULTS), help="the same fault in all rounds")
     parser.add_argument("--collectors", type=int, default=3)
     parser.add_argument("--away-seconds", type=float, default=60, help="of a pause and of a cut network")
     parser.add_argument("--minutes", type=float, default=math.inf, help="no round begins later")
@@ -54,7 +55,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = args.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        faults = chosen(args.rounds, args.seed)
+        faults = [args.only] * args.rounds if args.only else chosen(args.rounds, args.seed)
         rounds = played(folder, faults, args.seed, args.collectors, args.away_seconds, ends_s, _show)
     if args.report:
         _write(args.report, rounds)
@@ -64,7 +65,8 @@ def main() -> None:
 def _show(one: Round) -> None:
     print(
         f"{one.number:>4} {one.fault:<18} {one.ended_s - one.began_s:5.1f} s, silent for {one.silence_s:4.1f} s, "
-        f"{one.overlapping} of {one.requests} requests overlapped{'' if one.is_over else ', NOT OVER'}",
+        f"{one.overlapping} of {one.requests} requests overlapped, {one.probes} probes"
+        f"{'' if one.is_over else ', NOT OVER'}",
         flush=True,
     )
 

@@ -7,12 +7,12 @@ from contextlib import suppress
 
 from kafka import KafkaAdminClient
 
-from tests.e2e.reliability.proxy import Proxy
-from tests.e2e.reliability.stage import MEMBERS_TOPIC, Stage
+from tests.e2e.reliability.stage import CLUSTERS, MEMBERS_TOPIC, Stage
 
 RESTARTS_AFTER_S = 2  # as a service of systemd does
 KAFKA_AWAY_S = 3  # beside the time that it takes to start
 ENDS_WITHIN_S = 20
+HANDED_OVER_WITHIN_S = 60
 
 Fault = Callable[[Stage, int, float], None]
 
@@ -33,17 +33,18 @@ def paused(stage: Stage, asker: int, away_s: float) -> None:
 
 
 def cut_from_kafka(stage: Stage, asker: int, away_s: float) -> None:
-    _cut(stage, stage.to_kafka[asker], away_s)
+    stage.cut(stage.to_kafka[asker])
+    time.sleep(away_s)
+    stage.mend(stage.to_kafka[asker])
 
 
 def cut_from_rocketmq(stage: Stage, asker: int, away_s: float) -> None:
-    _cut(stage, stage.to_rocketmq[asker], away_s)
-
-
-def _cut(stage: Stage, proxies: list[Proxy], away_s: float) -> None:
-    stage.cut(proxies)
-    time.sleep(away_s)
-    stage.mend(proxies)
+    """Until another collector asks."""
+    stage.cut(stage.to_rocketmq[asker])
+    ends_s = time.monotonic() + max(away_s, HANDED_OVER_WITHIN_S)
+    while time.monotonic() < ends_s and any(stage.asker_of(cluster) == asker for cluster in CLUSTERS):
+        time.sleep(0.5)
+    stage.mend(stage.to_rocketmq[asker])
 
 
 def kafka_restarted(stage: Stage, _: int, __: float) -> None:

@@ -32,6 +32,7 @@ class Round(Struct):
     silence_s: float = 0
     overlapping: int = 0
     requests: int = 0
+    probes: int = 0  # by standbys, while the collector that asks gets no answers
     markers_lost: int = 0
     markers_repeated: int = 0
     pages: int = 0
@@ -56,6 +57,7 @@ def count_requests(stage: Stage, one: Round, since_s: float) -> None:
         times = [one.began_s, *(at_s for at_s, _, _ in found if at_s > one.began_s), one.ended_s]
         one.silence_s = max([one.silence_s, *(later - before for before, later in pairwise(times))])
         one.requests += len(times) - 2
+        one.probes += stage.probes(cluster, since_s)
         together = stage.work[cluster].together_s
         one.overlapping += sum(at_s >= since_s for at_s in together)
         one.overlapping += within_others(found)

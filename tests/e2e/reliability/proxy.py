@@ -6,8 +6,8 @@ import asyncio
 class Proxy:
     """Passes bytes between its clients and one server, in both directions.
 
-    While it is cut, bytes and new connections wait. They go on afterwards, also those of a client that has given up:
-    TCP sends again what was lost.
+    While it is cut, bytes and new connections wait. They go on afterwards, also those of a client that was killed: TCP
+    sends again what was lost. It does not if the client has reset the connection.
     """
 
     def __init__(self, target: str) -> None:
@@ -57,6 +57,8 @@ class Proxy:
         try:
             while data := await source.read(1 << 16):
                 await self._is_whole.wait()
+                if source.exception() is not None:
+                    break
                 sink.write(data)
                 await sink.drain()
             await self._is_whole.wait()

@@ -16,7 +16,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from streaming.loopback.kafka import LoopbackKafka, free_port
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode
+from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode, is_probe
 from tests.e2e.reliability.proxy import Proxy
 from tests.e2e.workload import PARTITIONS
 
@@ -59,6 +59,8 @@ class ReachedCluster(FakeCluster):
     work: BrokersWork = field(default_factory=BrokersWork)
 
     async def answer(self, node: FakeNode, code: int, fields: dict[str, str]) -> tuple[int, bytes]:
+        if is_probe(code, fields):
+            return await super().answer(node, code, fields)
         return await asyncio.shield(asyncio.ensure_future(self._answer(node, code, fields)))
 
     async def _answer(self, node: FakeNode, code: int, fields: dict[str, str]) -> tuple[int, bytes]:
@@ -208,17 +210,26 @@ class Stage:
     # --- what is seen at the brokers
 
     def requests(self, cluster: str, since_s: float = 0) -> list[Request]:
-        """By time. A fake appends to its list, so the newest are at its end."""
+        """By time, without probes of standbys. A fake appends to its list, so the newest are at its end."""
         found = []
         for one in self.reached[cluster]:
             for at_s, connection in reversed(one.asked_s):
                 if at_s < since_s:
                     break
-                found.append(Request(at_s, one.asker, connection))
+                if connection not in one.probing:
+                    found.append(Request(at_s, one.asker, connection))
         return sorted(found)
 
+    def probes(self, cluster: str, since_s: float) -> int:
+        """How many requests standbys have sent."""
+        return sum(
+            at_s >= since_s and connection in one.probing
+            for one in self.reached[cluster]
+            for at_s, connection in one.asked_s
+        )
+
     def asker_of(self, cluster: str) -> int:
-        return max((one.asked_s[-1][0] if one.asked_s else 0, one.asker) for one in self.reached[cluster])[1]
+        return self.requests(cluster)[-1].asker
 
     def wait_until_settled(self, within_s: float) -> bool:
         """Returns whether all processes are members in time, and one of them asks each cluster."""

@@ -1,0 +1,143 @@
+"""Which collectors get answers from which clusters, and who asks a cluster whose collector gets none. Pure.
+
+A collector that asks a cluster and gets no answer of a broker says so to the others. Only then do they probe the
+cluster themselves. One that gets answers takes the cluster over. Where none gets answers, nothing moves.
+"""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+# A collector says that it gets no answers after so long. Beside the longest time-out of a list (3 s) and two rounds of
+# 5 s, it leaves room for a broker that restarts. Kafka takes as long to give a dead collector's clusters away.
+UNANSWERED_S = 15
+KEEP_S = 30  # after the next probe would be due, what was found counts no more; a handover takes 10 s at most
+NEWS_AFTER_S = 60  # between two reports, if the second has only better news: each costs the group a rebalance
+
+
+class Report(NamedTuple):
+    """What a member of the group says of the partitions: those whose clusters gave it no answer, when it asked or
+    probed them last, and those where it does not ask but its probes were answered.
+    """
+
+    unanswered: frozenset[int] = frozenset()
+    reached: frozenset[int] = frozenset()
+
+    def encode(self) -> bytes:
+        return json.dumps({"unanswered": sorted(self.unanswered), "reached": sorted(self.reached)}).encode()
+
+
+def decode(data: bytes | memoryview | None) -> Report:
+    """A collector of a version before this one says nothing."""
+    try:
+        read = json.loads(bytes(data or b"{}"))
+        return Report(frozenset(map(int, read.get("unanswered", ()))), frozenset(map(int, read.get("reached", ()))))
+    except (ValueError, TypeError, AttributeError):
+        return Report()
+
+
+class Reach:
+    """Whether this collector gets answers of each cluster. All times are monotonic seconds.
+
+    ``interval_s``: between two rounds of the collector that asks, and between two probes of one that does not. A
+    cluster is reached when two probes in a row were answered: when RocketMQ is back, the collector that asks it knows
+    by then, and keeps it.
+    """
+
+    def __init__(self, interval_s: float) -> None:
+        self._interval_s = interval_s
+        self._patience_s = max(UNANSWERED_S, 2 * interval_s)
+        self._keep_s = KEEP_S + interval_s
+        self._unanswered_since_s: dict[str, float] = {}
+        self._reached_since_s: dict[str, float] = {}
+        self._probed_s: dict[str, float] = {}
+
+    def is_unanswered(self, cluster: str, now_s: float) -> bool:
+        """It stays so until this collector is answered, or begins to ask the cluster again."""
+        since_s = self._unanswered_since_s.get(cluster)
+        return since_s is not None and now_s - since_s >= self._patience_s
+
+    def is_reached(self, cluster: str, now_s: float) -> bool:
+        since_s, probed_s = self._reached_since_s.get(cluster), self._probed_s.get(cluster)
+        if since_s is None or probed_s is None:
+            return False
+        return probed_s - since_s >= self._interval_s and now_s - probed_s <= self._keep_s
+
+    # --- by the one that asks the cluster
+
+    def begin(self, cluster: str) -> None:
+        self._unanswered_since_s.pop(cluster, None)
+        self._reached_since_s.pop(cluster, None)
+
+    def note(self, cluster: str, is_answered: bool, now_s: float) -> None:
+        """``is_answered``: a broker has answered what it was asked last."""
+        if is_answered:
+            self._unanswered_since_s.pop(cluster, None)
+        else:
+            self._unanswered_since_s.setdefault(cluster, now_s)
+
+    def stopped(self, cluster: str, now_s: float) -> None:
+        """A silence that was short is forgotten: nothing would end it."""
+        if not self.is_unanswered(cluster, now_s):
+            self._unanswered_since_s.pop(cluster, None)
+
+    # --- by one that does not
+
+    def is_probe_due(self, cluster: str, now_s: float) -> bool:
+        return now_s - self._probed_s.get(cluster, -math.inf) >= self._interval_s
+
+    def probed(self, cluster: str, is_answered: bool, began_s: float) -> None:
+        if began_s - self._probed_s.get(cluster, began_s) > self._keep_s:
+            self._reached_since_s.pop(cluster, None)
+        self._probed_s[cluster] = began_s
+        if is_answered:
+            self._unanswered_since_s.pop(cluster, None)
+            self._reached_since_s.setdefault(cluster, began_s)
+        else:
+            self._unanswered_since_s[cluster] = began_s - self._patience_s
+            self._reached_since_s.pop(cluster, None)
+
+
+def is_news(now: Report, said: Report, owned: frozenset[int], wanted: frozenset[int], said_s_ago: float) -> bool:
+    """Returns whether the group must hear of a report: each time costs it a rebalance.
+
+    ``said`` is the report that it has. ``owned``: the partitions that this collector asks; ``wanted``: those whose
+    collector gets no answer.
+    """
+    if (now.unanswered & owned) - said.unanswered or (now.reached & wanted) - said.reached:
+        return True
+    return bool((said.unanswered & owned) - now.unanswered) and said_s_ago >= NEWS_AFTER_S
+
+
+def agreed(balanced: Mapping[int, str], owners: Mapping[int, str], reports: Mapping[str, Report]) -> dict[int, str]:
+    """Returns who is to have each partition, by the name of the member.
+
+    ``balanced`` is the same without reports, ``owners`` are those that have a partition now. Who gets answers keeps
+    it, or takes it from one that gets none; a partition without an owner goes to one that is known to get answers, else
+    to one of which nothing is known.
+    """
+    loads = Counter(balanced.values())
+    found = {}
+    for number, balanced_to in sorted(balanced.items()):
+        among = _candidates(number, balanced_to, owners.get(number), reports)
+        found[number] = balanced_to if balanced_to in among else min(among, key=lambda one: (loads[one], one))
+        loads[balanced_to] -= 1
+        loads[found[number]] += 1
+    return found
+
+
+def _candidates(number: int, balanced_to: str, owner: str | None, reports: Mapping[str, Report]) -> list[str]:
+    reached = [one for one, report in reports.items() if number in report.reached and one != owner]
+    answered = [one for one, report in reports.items() if number not in report.unanswered]
+    if owner is None:
+        return reached or answered or list(reports)
+    if number in reports[owner].unanswered:
+        return reached or [owner]
+    return [balanced_to] if balanced_to in answered else [owner]
+
+
+def wanted(found: Mapping[int, str], reports: Mapping[str, Report]) -> frozenset[int]:
+    """The partitions whose collector gets no answers, and nobody is known who does."""
+    return frozenset(number for number, member in found.items() if number in reports[member].unanswered)
