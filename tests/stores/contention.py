@@ -14,7 +14,8 @@ from uuid import uuid4
 import pytest
 
 from streaming.tables.conditional_file import ConditionalFile, Refused, Version
-from tests.stores.servers import BUCKET, PROGRAMS, LoopbackStore, build
+from tests.go_programs import build
+from tests.stores.servers import BUCKET, PROGRAMS, LoopbackStore
 
 WRITERS, ROUNDS = 64, 200
 
