@@ -8,18 +8,23 @@ process. Elsewhere it is a file that its owner renews (``streaming.lease_file``)
 ends before another one can take it. One that has lost it ends when it reads so.
 """
 
+import faulthandler
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from threading import Event, Thread
+from functools import partial
+from threading import Event, Lock, Thread
 
 from streaming.errors import AwayError, InUseError, MonitorError, SetupError
 from streaming.file_lock import CannotLock, HeldElsewhere, held
 from streaming.lease_file import (
     END_S,
     HELD_S,
+    LAST_RESORT_S,
     NAME,
+    NOTICED_S,
     RENEW_EVERY_S,
     RETRY_S,
     OpenFolder,
@@ -29,6 +34,7 @@ from streaming.lease_file import (
 )
 from streaming.tables.storage import local_path
 
+STANDARD_ERROR = 2  # the descriptor, also where sys.stderr is none
 log = logging.getLogger(__name__)
 
 RequireHeld = Callable[[], None]  # raises InUseError or AwayError unless all leases are still this process's
@@ -71,81 +77,112 @@ def remote_leases(
     When a lease is lost, this calls ``on_loss``, sets ``stop`` and raises InUseError or AwayError at the end of the
     block. If the block lasts longer than ``END_S`` then, the process ends at once: another one may take the lease soon.
     """
-    taken: list[RemoteLease] = []
-    lost: list[MonitorError] = []
-    over, is_lost = Event(), Event()
-
-    def lose(error: MonitorError) -> None:
-        lost.append(error)
-        on_loss()
-        stop.set()
-        is_lost.set()
-
-    def end_in_time() -> None:
-        is_lost.wait()
-        if lost and not over.wait(END_S):
-            log.error("%s", lost[0])
-            os._exit(4 if isinstance(lost[0], InUseError) else 3)  # as docs/exit-status.md says; Java ends, too
-
-    def require_held() -> None:
-        try:
-            for lease in taken:
-                lease.require_held()
-        except (AwayError, InUseError) as error:
-            lose(error)
-            raise
-
-    threads = [Thread(target=end_in_time, name="lost-leases", daemon=True)]
-    threads[0].start()
+    leases = _RemoteLeases([remote_lease(open_folder, key, uri) for key, uri in folders.items()], stop, on_loss)
     try:
-        leases = [remote_lease(open_folder, key, uri) for key, uri in folders.items()]
-        for lease in leases:
-            lease.look()  # those of one owner expire at the same time, and not one after the other
-        for lease in leases:
-            if not lease.take(stop):
-                break
-            taken.append(lease)
-            threads += [Thread(target=work, args=(lease, over, lose), daemon=True) for work in (_keep, _watch)]
-            for thread in threads[-2:]:
-                thread.start()
-        yield require_held
+        leases.take()
+        yield leases.require_held
     except MonitorError as error:
-        if lost:
-            raise lost[0] from error
+        if leases.lost:
+            raise leases.lost[0] from error
         raise
     finally:
-        over.set()
-        is_lost.set()
-        for thread in threads:
-            thread.join(RENEW_EVERY_S)
-        for lease in taken:
-            lease.release()
-    if lost:
-        raise lost[0]
+        leases.release()
+    if leases.lost:
+        raise leases.lost[0]
 
 
-def _keep(lease: RemoteLease, over: Event, lose: Callable[[MonitorError], None]) -> None:
-    wait_s = RENEW_EVERY_S
-    while not over.wait(wait_s):
-        try:
-            lease.renew()
-            wait_s = RENEW_EVERY_S
-        except InUseError as error:
-            lose(error)
-            return
-        except Exception as error:  # a storage that is away for a moment
-            log.warning("%s: the lease could not be renewed: %s", lease.key, str(error).split("\n", 1)[0])
-            wait_s = RETRY_S
+class _RemoteLeases:
+    """The leases of one process. Threads renew each of them, and notice when one is lost.
 
-
-def _watch(lease: RemoteLease, over: Event, lose: Callable[[MonitorError], None]) -> None:
-    """Notice that the lease was not renewed in time, in a thread of its own: a write may hang.
-
-    It is late if deltalake reads from an object store that does not answer: some of its reads stop all threads.
+    The last resort is a timer of faulthandler, because some reads of deltalake keep Python's lock until an object store
+    answers, and no thread of Python runs meanwhile. The timer's thread is not Python's. It prints where each thread
+    stands, and ends the process with status 1. Java ends then, too. There is one such timer in a process.
     """
-    while not over.wait(min(1.0, HELD_S / 10)):
+
+    def __init__(self, leases: Sequence[RemoteLease], stop: Event, on_loss: Callable[[], None]) -> None:
+        self.lost: list[MonitorError] = []  # why; the first one counts
+        self._leases, self._stop, self._on_loss = leases, stop, on_loss
+        self._taken: list[RemoteLease] = []
+        self._threads: list[Thread] = []
+        self._over, self._is_lost = Event(), Event()
+        self._timer = Lock()
+
+    def take(self) -> None:
+        """Take them all, or as many as can be taken before ``stop`` is set."""
+        self._start(self._end_in_time)
+        for lease in self._leases:
+            lease.look()  # those of one owner expire at the same time, and not one after the other
+        for lease in self._leases:
+            if not lease.take(self._stop):
+                return
+            self._taken.append(lease)
+            self._set_timer()
+            self._start(partial(self._keep, lease))
+            self._start(partial(self._watch, lease))
+
+    def require_held(self) -> None:
         try:
-            lease.require_renewed()
-        except AwayError as error:
-            lose(error)
-            return
+            for lease in self._taken:
+                lease.require_held()
+        except (AwayError, InUseError) as error:
+            self._lose(error)
+            raise
+
+    def release(self) -> None:
+        self._over.set()
+        self._is_lost.set()
+        for thread in self._threads:
+            thread.join(RENEW_EVERY_S)
+        for lease in self._taken:
+            lease.release()
+        with self._timer:
+            self._taken.clear()
+            faulthandler.cancel_dump_traceback_later()
+
+    def _start(self, work: Callable[[], None]) -> None:
+        thread = Thread(target=work, name="leases", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _keep(self, lease: RemoteLease) -> None:
+        wait_s = RENEW_EVERY_S
+        while not self._over.wait(wait_s):
+            try:
+                lease.renew()
+                self._set_timer()
+                wait_s = RENEW_EVERY_S
+            except InUseError as error:
+                return self._lose(error)
+            except Exception as error:  # a storage that is away for a moment
+                log.warning("%s: the lease could not be renewed: %s", lease.key, str(error).split("\n", 1)[0])
+                wait_s = RETRY_S
+
+    def _watch(self, lease: RemoteLease) -> None:
+        """Notice that the lease was not renewed in time, in a thread of its own: a write may hang."""
+        while not self._over.wait(min(NOTICED_S, HELD_S / 10)):
+            try:
+                lease.require_renewed()
+            except AwayError as error:
+                return self._lose(error)
+
+    def _set_timer(self) -> None:
+        """Let the process end when it must, unless one of its leases is renewed before."""
+        with self._timer:
+            if self._taken and not self.lost:
+                until = min(lease.until for lease in self._taken)
+                ends_at = until + NOTICED_S + END_S + LAST_RESORT_S
+                left_s = max(ends_at - time.monotonic(), 0.001)  # it takes no 0
+                faulthandler.dump_traceback_later(left_s, exit=True, file=STANDARD_ERROR)
+
+    def _lose(self, error: MonitorError) -> None:
+        with self._timer:
+            self.lost.append(error)
+        self._on_loss()
+        self._stop.set()
+        self._is_lost.set()
+
+    def _end_in_time(self) -> None:
+        self._is_lost.wait()
+        if self.lost and not self._over.wait(END_S):
+            log.error("%s", self.lost[0])
+            os._exit(4 if isinstance(self.lost[0], InUseError) else 3)  # as docs/exit-status.md says; Java ends, too

@@ -42,8 +42,10 @@ RENEW_EVERY_S = 5.0
 RETRY_S = 1.0  # after a request that failed
 HELD_S = 15.0  # since the start of the last write that succeeded; one may fail
 LATE_S = RENEW_EVERY_S + 3.0  # a standby looks again and again, and logs nothing while the lease is renewed
+NOTICED_S = 1.0  # so long it may take to notice that this time is over
 END_S = 4.0  # so long a process that has lost its lease may take to end in order
-EXPIRES_S = 23.0  # HELD_S, 1 s to notice, END_S, 2 s for the end of Java, and 1 s to spare
+LAST_RESORT_S = 0.5  # later the process ends without a word of why
+EXPIRES_S = 23.0  # all four, 2 s for the end of Java, and the rest to spare
 CHECK_AFTER_S = 3.0  # without conditions: if two write at the same time, the later one counts
 
 
@@ -77,7 +79,7 @@ class RemoteLease(ABC):
         self.key = key
         self._uri = uri
         self._mine = Lease(str(uuid4()), 0, this_process())
-        self._until = 0.0  # by the monotonic clock; not held before the first write
+        self.until = 0.0  # by the monotonic clock; not held before the first write
         self._seen: tuple[str | None, float] = (None, 0.0)  # what the file was, and when, by the monotonic clock
 
     def look(self) -> None:
@@ -94,7 +96,7 @@ class RemoteLease(ABC):
 
     def require_renewed(self) -> None:
         """Raise AwayError if the last write that succeeded is too old. It asks nothing but the clock."""
-        if time.monotonic() >= self._until:
+        if time.monotonic() >= self.until:
             raise AwayError(
                 f"{self.key} = {without_userinfo(self._uri)}: its lease could not be renewed for {HELD_S:.0f} s, so "
                 "another process may take it soon: this one ends. Start it again when the storage answers"
@@ -115,7 +117,7 @@ class RemoteLease(ABC):
 
     def release(self) -> None:
         """Release the lease. If Java has ended already, the next process waits until the lease has expired."""
-        self._until = 0.0
+        self.until = 0.0
         try:
             self._release()
         except Exception as error:
@@ -143,7 +145,7 @@ class RemoteLease(ABC):
         self._mine = msgspec.structs.replace(self._mine, beat=self._mine.beat + 1, released=released)
         began = time.monotonic()
         self._put(msgspec.json.encode(self._mine).decode())
-        self._until = 0.0 if released else began + HELD_S
+        self.until = 0.0 if released else began + HELD_S
 
     def _require_mine(self, found: str | None) -> None:
         lease = _read(found or "")

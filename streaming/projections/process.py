@@ -32,7 +32,7 @@ from streaming.projections.maintain import maintain_regularly
 from streaming.projections.projector import open_projector
 from streaming.secret_mask import hide, passwords_in
 from streaming.tables.maintenance import MaintainOptions
-from streaming.tables.storage import delta_uri
+from streaming.tables.storage import delta_uri, local_path
 
 log = logging.getLogger(__name__)
 
@@ -120,11 +120,12 @@ def main() -> None:
     os.nice(NICENESS)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    parent = os.getppid()
     settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=ProjectionSettings)
     hide([*passwords_in(settings.tables), *secrets_in_environment(os.environ)])
     configure_logs(Log(level=settings.log_level, format=settings.log_format))  # type: ignore[arg-type]
     stop = Event()
-    Thread(target=_end_with_parent, args=(stop,), name="parent", daemon=True).start()
+    Thread(target=_end_with_parent, args=(parent, settings.tables, stop), name="parent", daemon=True).start()
     status = _status_of(settings, stop)
     logging.shutdown()
     os._exit(status)  # without waiting for the threads of deltalake and of maintenance
@@ -162,12 +163,20 @@ def keep_projecting(settings: ProjectionSettings, stop: Event) -> None:
             pass
 
 
-def _end_with_parent(stop: Event) -> None:
-    """End with the parent. Work that is not done in time is interrupted, and repeated by the next process."""
+def _end_with_parent(parent: int, tables: str, stop: Event) -> None:
+    """End with the parent. Work that is not done in time is interrupted, and repeated by the next process.
+
+    A parent that closes our standard input and lives on has the lease of the tables. If it is dead, the lease of
+    tables that are not on this machine soon expires, and this process ends at once.
+    """
     while os.read(sys.stdin.fileno(), 1):
         pass
     stop.set()
-    time.sleep(LAST_FACTS_WITHIN_S)
+    ends_at = time.monotonic() + LAST_FACTS_WITHIN_S
+    while time.monotonic() < ends_at:
+        if local_path(tables) is None and os.getppid() != parent:
+            os._exit(DONE)
+        time.sleep(POLL_S)
     log.warning(
         "the tables lack the newest facts: %g s were not enough to write them. The next start writes them; if none "
         "follows, 'evenkeel rebuild' does",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from subprocess import PIPE
 from threading import Event, Thread
 from uuid import uuid4
 
@@ -207,6 +208,43 @@ def test_process_that_goes_on_without_its_lease_is_ended(folder: str) -> None:
             assert one.wait(20) == 4
         finally:
             one.kill()
+
+
+FROZEN = """
+import sys, time
+from threading import Event
+from streaming import lease, lease_file
+from streaming.tables.storage import TextFiles
+lease.RENEW_EVERY_S = lease.RETRY_S = lease_file.RETRY_S = 0.5
+lease_file.HELD_S, lease.END_S = 3.0, 1.0
+files = TextFiles(sys.argv[1])
+files.write("read", "")
+with lease.remote_leases(None, {"tables.path": sys.argv[1]}, Event()):
+    print("taken", flush=True)
+    sys.stdin.readline()
+    files.read("read")
+    print("goes on", flush=True)
+"""
+
+
+def test_process_whose_threads_all_stand_still_ends_in_time(server: LoopbackStore, folder: str) -> None:
+    """deltalake keeps Python's lock in such a read, as those of notifier, pages and metrics do."""
+    command = [sys.executable, "-c", FROZEN, folder]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True, bufsize=1, env=environment) as one:
+        try:
+            assert one.stdout is not None
+            assert one.stdin is not None
+            assert one.stdout.readline() == "taken\n"
+            server.pause()
+            one.stdin.write("\n")
+            said, why = one.communicate(timeout=20)
+        finally:
+            server.go_on()
+            one.kill()
+    assert (one.returncode, said) == (1, "")
+    assert why.startswith("Timeout (0:00:0")
+    assert "in read" in why
 
 
 def test_renewal_whose_answer_was_lost_does_not_lose_the_lease(folder: str) -> None:
