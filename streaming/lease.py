@@ -15,7 +15,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 from threading import Event, Lock, Thread
+from typing import NamedTuple
 
 from streaming.errors import AwayError, InUseError, MonitorError, SetupError
 from streaming.file_lock import CannotLock, HeldElsewhere, held
@@ -44,13 +46,20 @@ def always_held() -> None:
     """The check where nothing needs a lease."""
 
 
+class Leased(NamedTuple):
+    """Folders that this machine has locked, and those that it cannot lock: address by key of the configuration."""
+
+    locked: list[Path]
+    far: dict[str, str]
+
+
 @contextmanager
-def local_leases(folders: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Lock the folders that this machine can lock, and yield the others. By key of the configuration: path or address.
+def local_leases(folders: Mapping[str, str]) -> Iterator[Leased]:
+    """Lock the folders that this machine can lock. ``folders``: path or address by key of the configuration.
 
     It needs no Spark, so a second process is refused before it starts one. Raises InUseError.
     """
-    far: dict[str, str] = {}
+    leased = Leased([], {})
     with ExitStack() as stack:
         for key, uri in folders.items():
             path = local_path(uri)
@@ -59,13 +68,14 @@ def local_leases(folders: Mapping[str, str]) -> Iterator[dict[str, str]]:
                     raise CannotLock
                 path.mkdir(parents=True, exist_ok=True)
                 stack.enter_context(held(path / NAME))
+                leased.locked.append(path)
             except CannotLock:
-                far[key] = uri
+                leased.far[key] = uri
             except HeldElsewhere as other:
                 raise in_use(key, uri, str(other)) from None
             except OSError as error:
                 raise SetupError(f"{key} = {path}: cannot be held for this process alone: {error.strerror}") from error
-        yield far
+        yield leased
 
 
 @contextmanager

@@ -93,10 +93,10 @@ def session(
     from streaming.spark.session import build_session  # takes a second, which a refused configuration need not
     from streaming.spark.storage import Folder
 
-    with local_leases(alone_in or {}) as far:
+    with local_leases(alone_in or {}) as leased:
         spark = build_session(f"evenkeel {command}", config.spark.spark_settings(), config.spark.jars_folder)
         try:
-            with remote_leases(partial(Folder, spark), far, Event()) as require_held:
+            with remote_leases(partial(Folder, spark), leased.far, Event()) as require_held:
                 yield spark, require_held
         finally:
             spark.stop()

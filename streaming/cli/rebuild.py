@@ -19,7 +19,7 @@ def run(arguments: argparse.Namespace) -> int:
     def tell(done: int, of: int) -> None:
         progress.count(done, of, "facts")
 
-    with local_leases({"tables.path": config.tables.path}) as far, remote_leases(TextFiles, far, Event()):
+    with local_leases({"tables.path": config.tables.path}) as leased, remote_leases(TextFiles, leased.far, Event()):
         with progress:
             rebuilt = rebuild(config.tables.path, tell)
         for table, rows in rebuilt.items():

@@ -1,10 +1,9 @@
 """``evenkeel run``: detection, and beside it the projections' process and maintenance, until a signal ends it."""
 
 import logging
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
-from pathlib import Path
 from threading import Event, Thread
 
 from pyspark.sql import SparkSession
@@ -21,7 +20,6 @@ from streaming.spark.session import build_session
 from streaming.spark.storage import Folder
 from streaming.standby import Standby, taken
 from streaming.tables.maintenance import MaintainOptions
-from streaming.tables.storage import local_path
 
 END_WITHIN_S = 25
 log = logging.getLogger(__name__)
@@ -51,14 +49,14 @@ def serve(
             job.prepare_to_take_over(session(), job.plan_of(config), stop)
             log.info("standby: Spark has started, and this job is ready to take over")
 
-        far = taken(locks, partial(local_leases, written_by(config)), stop, standby, prepare)
-        if far is None:
+        leased = taken(locks, partial(local_leases, written_by(config)), stop, standby, prepare)
+        if leased is None:
             return
         spark = session()
-        for folder in _locked(config, far):
+        for folder in leased.locked:
             taken(locks, partial(java_lock, spark, folder, stop), stop, standby)
         lost = Event()
-        leases = partial(remote_leases, partial(Folder, spark), far, stop, lost.set)
+        leases = partial(remote_leases, partial(Folder, spark), leased.far, stop, lost.set)
         held = taken(java, leases, stop, standby, prepare)
         if held is not None:
             _detect(spark, config, stop, started, counts, held, lost)
@@ -74,12 +72,6 @@ def _session(config: Config, stop: Event) -> Iterator[SparkSession]:
         with _ignored(stop):
             spark.sparkContext.setLogLevel("OFF")  # interrupted tasks would miss files that are deleted now
             spark.stop()
-
-
-def _locked(config: Config, far: Container[str]) -> list[Path]:
-    """The folders that this machine can lock."""
-    paths = {key: local_path(uri) for key, uri in written_by(config).items()}
-    return [path for key, path in paths.items() if key not in far and path is not None]
 
 
 def written_by(config: Config) -> dict[str, str]:

@@ -35,19 +35,19 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_folder_of_this_machine_is_held_by_one(tmp_path):
-    for uri in (str(tmp_path / "a"), (tmp_path / "a b").as_uri()):
-        with local_leases({KEY: uri}) as far:
-            assert not far
+    for uri, path in ((str(tmp_path / "a"), tmp_path / "a"), ((tmp_path / "a b").as_uri(), tmp_path / "a b")):
+        with local_leases({KEY: uri}) as leased:
+            assert leased == ([path], {})
             with pytest.raises(InUseError, match=rf"{KEY} = .* is in use by process {os.getpid()} on") as refused:
                 local_leases({KEY: uri}).__enter__()
             assert "stop that one first" in str(refused.value)
-        with local_leases({KEY: uri}) as far:
-            assert not far
+        with local_leases({KEY: uri}) as leased:
+            assert leased == ([path], {})
 
 
 def test_address_is_left_to_a_heartbeat_and_shows_no_password():
-    with local_leases({KEY: "s3a://key:hunter2@bucket/tables"}) as far:
-        assert list(far) == [KEY]
+    with local_leases({KEY: "s3a://key:hunter2@bucket/tables"}) as leased:
+        assert (leased.locked, list(leased.far)) == ([], [KEY])
     assert "hunter2" not in str(in_use(KEY, "s3a://key:hunter2@bucket/tables", "x"))
 
 
