@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
 from pyarrow.fs import S3FileSystem
 
 from streaming.loopback.kafka import free_port
@@ -46,8 +47,12 @@ class LoopbackStore(Servers):
         }  # fmt: skip
 
     def pause(self) -> None:
-        """Let it answer nothing, with its connections open."""
+        """Let it answer nothing, with its connections open. Its threads stop one after the other."""
         self._signal("STOP")
+        assert self._process is not None
+        threads = psutil.Process(self._process.pid).threads
+        while any(psutil.Process(thread.id).status() != psutil.STATUS_STOPPED for thread in threads()):
+            time.sleep(0.01)
 
     def go_on(self) -> None:
         self._signal("CONT")
