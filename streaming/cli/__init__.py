@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -77,23 +77,29 @@ class Terminated(KeyboardInterrupt):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (``exit_status``), with the reason on standard error."""
+    words = sys.argv[1:] if argv is None else argv
     with _termination_raised():
-        try:
-            with standard_streams():
-                return _answered(sys.argv[1:] if argv is None else argv)
-        except OutputError as error:
-            return _refused(error)
-        except ReaderGone:
-            return READER_GONE
-        except Terminated:
-            return TERMINATED
-        except KeyboardInterrupt:
-            return INTERRUPTED
+        return status_after(lambda: _run(words))
 
 
-def _answered(words: Sequence[str]) -> int:
+def status_after(work: Callable[[], int]) -> int:
+    """The exit status of a command whose work this is. Why it did not end well is on standard error."""
     try:
-        return _run(words)
+        with standard_streams():
+            return _answered(work)
+    except OutputError as error:
+        return _refused(error)
+    except ReaderGone:
+        return READER_GONE
+    except Terminated:
+        return TERMINATED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _answered(work: Callable[[], int]) -> int:
+    try:
+        return work()
     except (OutputError, ReaderGone):
         raise
     except MonitorError as error:

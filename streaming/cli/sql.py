@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from streaming.cli.configuration import configured
+from streaming.cli.exit_status import DONE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0. Raises SetupError without DuckDB, SourceError for a query that is refused or a folder without tables."""
+    from streaming.cli import status_after
     from streaming.sql.database import VIEWS, Database
     from streaming.sql.formats import print_csv, print_json, print_table
     from streaming.sql.shell import talk
@@ -36,13 +38,16 @@ def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments, writes=())
     database = Database(arguments.tables or config.tables.path, Path(config.notify.state))
     show = {"table": print_table, "csv": print_csv, "json": print_json}[arguments.form]
-    if arguments.query is None and sys.stdin.isatty():
-        talk(database, show)
-    else:
-        from_input = arguments.query in (None, "-")
-        for answer in database.answers(sys.stdin.read() if from_input else arguments.query):
-            show(answer)
-    if not database.is_local:
-        sys.stdout.flush()
-        os._exit(0)  # without waiting for threads that read ahead in Python: they would crash while Python ends
-    return 0
+
+    def work() -> int:
+        if arguments.query is None and sys.stdin.isatty():
+            talk(database, show)
+        else:
+            from_input = arguments.query in (None, "-")
+            for answer in database.answers(sys.stdin.read() if from_input else arguments.query):
+                show(answer)
+        return DONE
+
+    if database.is_local:
+        return work()
+    os._exit(status_after(work))  # not with threads that still read ahead in Python: they crash or hang while it ends
