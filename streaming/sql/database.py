@@ -93,19 +93,26 @@ class Database:
             return False
         except (DeltaError, OSError) as error:
             raise SourceError(f"{path}: its files cannot be read: {error}") from error
-        older = [one for one in table.columns if one.name not in rows.schema.names and one.older in rows.schema.names]
+        missing = [one for one in table.columns if one.name not in rows.schema.names]
         self._db.execute(f"DROP VIEW IF EXISTS {table.name}")
-        if older:
-            self._register_with_new_names(table.name, rows, older)
+        if missing:
+            self._register_with_missing(table, rows, missing)
         else:
             self._db.register(table.name, rows)
         return True
 
-    def _register_with_new_names(self, name: str, rows: Any, older: list[Column]) -> None:
-        """The table of an older evenkeel until a newer one writes to it."""
-        self._db.register(f"{name}_as_written", rows)
-        names = ", ".join(f"{one.older} AS {one.name}" for one in older)
-        self._db.execute(f"CREATE TEMPORARY VIEW {name} AS SELECT *, {names} FROM {name}_as_written")
+    def _register_with_missing(self, table: Table, rows: Any, missing: list[Column]) -> None:
+        """The table of an older evenkeel until a newer one writes to it: with today's names, and null where it has no
+        such column.
+        """
+        written, wanted = f"{table.name}_as_written", f"{table.name}_as_wanted"
+        self._db.register(written, rows)
+        self._db.register(wanted, arrow_schema(table).empty_table())
+        values = "".join(
+            f", {one.older if one.older in rows.schema.names else f'(SELECT {one.name} FROM {wanted})'} AS {one.name}"
+            for one in missing
+        )
+        self._db.execute(f"CREATE TEMPORARY VIEW {table.name} AS SELECT *{values} FROM {written}")
 
 
 def _duckdb() -> Any:

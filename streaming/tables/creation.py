@@ -99,9 +99,15 @@ def _renamed(rows: pa.Table, schema: pa.Schema, taken: list[Column], table: Tabl
 
 def _add_columns(path: str, table: Table) -> None:
     opened = DeltaTable(path)
-    missing = missing_columns(pa.schema(opened.schema().to_arrow()), table)
+    known = pa.schema(opened.schema().to_arrow())
+    missing = [_with_comment_of(known, field) for field in missing_columns(known, table)]
     if missing:
         opened.alter.add_columns(list(Schema.from_arrow(pa.schema(missing)).fields))
+
+
+def _with_comment_of(known: pa.Schema, field: pa.Field) -> pa.Field:
+    """A column that is there keeps its comment: Delta refuses to add fields to a struct under another one."""
+    return field.with_metadata(known.field(field.name).metadata) if field.name in known.names else field
 
 
 def _set_properties(path: str, table: Table) -> None:

@@ -55,15 +55,15 @@ def test_states_of_every_version_can_be_read(path: Path) -> None:
         state = plain(unpack(kept.packed))
         assert msgspec.json.decode(msgspec.json.encode(state)) == state
         if path == path_of(STATE_VERSION):
-            assert _holds(state, kept.holds), kept.name
+            assert holds(state, kept.holds), kept.name
         assert plain(unpack(pack(unpack(kept.packed)))) == state
 
 
-def _holds(state: Any, kept: Any) -> bool:
+def holds(state: Any, kept: Any) -> bool:
     if isinstance(kept, dict):
-        return all(name in state and _holds(state[name], value) for name, value in kept.items())
+        return all(name in state and holds(state[name], value) for name, value in kept.items())
     if isinstance(kept, list):
-        return len(state) == len(kept) and all(_holds(*pair) for pair in zip(state, kept, strict=True))
+        return len(state) == len(kept) and all(holds(*pair) for pair in zip(state, kept, strict=True))
     return bool(state == kept)
 
 

@@ -1,0 +1,91 @@
+"""The tables of older releases: read as they are, brought up to date without a change of any row, and made again."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from schemas.table_definition import Table
+from schemas.tables import NOTIFICATIONS, PROJECTIONS
+from streaming.cli import main
+from streaming.projections.projector import rebuild, run_projections
+from streaming.sql.database import Database
+from tests.releases.kept import CLUSTER, RELEASES, Release
+
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.version)]
+
+PAGE = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8")
+QUERIES = re.findall(r"^```sql [\w-]+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+ALL = (*PROJECTIONS, NOTIFICATIONS)
+
+
+@pytest.fixture
+def job(release: Release, tmp_path: Path) -> Path:
+    return release.unpack_job(tmp_path)
+
+
+def as_they_are(tables: Path) -> None:
+    assert DeltaTable(tables / "facts").version() > 0
+
+
+def continued(tables: Path) -> None:
+    run_projections(str(tables))
+
+
+def made_again(tables: Path) -> None:
+    rebuild(str(tables), lambda done, of: None)
+
+
+@pytest.mark.parametrize("brought", [as_they_are, continued, made_again])
+def test_every_query_of_the_docs_works(brought: Callable[[Path], None], job: Path) -> None:
+    brought(job / "tables")
+    database = Database(str(job / "tables"), job / "notifier")
+    found = [list(answer.rows()) for query in QUERIES for answer in database.answers(query)]
+    assert len(found) >= len(QUERIES) > 10
+    assert sum(map(bool, found)) > 5, "most find something"
+
+
+def test_no_row_changes_when_its_table_is_brought_up_to_date(job: Path) -> None:
+    tables = job / "tables"
+    before = {table.name: rows_of(tables, table) for table in ALL}
+    run_projections(str(tables))
+    for table in ALL:
+        now, columns = rows_of(tables, table), before[table.name].schema
+        assert {column.name for column in table.columns} <= set(now.column_names), table.name
+        assert counted(now, columns) == counted(before[table.name], columns), table.name
+    assert {name for name, rows in before.items() if not rows.num_rows} <= {"quarantine", "monitor_faults"}
+
+
+def test_each_group_is_explained(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    statuses = DeltaTable(job / "tables" / "group_status").to_pyarrow_table().to_pylist()
+    for group in {row["consumer_group"] for row in statuses}:
+        assert main(["explain", group, "--cluster", CLUSTER, "--tables", str(job / "tables")]) == 0
+        assert group in capsys.readouterr().out
+
+
+def rows_of(tables: Path, table: Table) -> pa.Table:
+    """The rows under today's names."""
+    rows = DeltaTable(tables / table.name).to_pyarrow_table()
+    older = {column.older: column.name for column in table.columns if column.name not in rows.column_names}
+    return rows.rename_columns([older.get(name, name) for name in rows.column_names])
+
+
+def counted(rows: pa.Table, columns: pa.Schema) -> Counter[str]:
+    """How often each row is there, of which only these columns and their fields count."""
+    return Counter(repr([narrowed(row[one.name], one.type) for one in columns]) for row in rows.to_pylist())
+
+
+def narrowed(value: Any, kind: pa.DataType) -> Any:
+    """The value with those fields only that the type has."""
+    if value is None:
+        return None
+    if pa.types.is_list(kind):
+        return [narrowed(one, kind.value_type) for one in value]
+    if pa.types.is_struct(kind):
+        return [narrowed(value[one.name], one.type) for one in kind]
+    return value
