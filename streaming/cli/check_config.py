@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _ask(config: Config, alerts: Alerts) -> int:
-    from streaming.cli.host_check import ask_all, hosts_of
+    from streaming.doctor.hosts import ask_all, hosts_of
 
     print("\nHosts:")
     status = DONE

@@ -73,16 +73,20 @@ def fetch(
 def kept_in(place: Path, coordinates: Sequence[str], checksums: Path = CHECKSUMS) -> list[Path]:
     """The same jars from a folder that ``fetch`` has filled before. Nothing is fetched. Raises SetupError."""
     folder = place / set_name(coordinates)
-    try:
-        fault = _difference(folder, _expected(checksums, coordinates))
-    except OSError as error:
-        fault = f"it cannot be read ({error.strerror or error})"
-    if fault:
+    if fault := fault_in(place, coordinates, checksums):
         raise SetupError(
             f"{folder}: {fault}. Where there is a network, fill a folder with: evenkeel jars fetch --to DIR. Copy it "
             f"to this machine whole, in place of {place}"
         )
     return sorted(folder.glob("*.jar"))
+
+
+def fault_in(place: Path, coordinates: Sequence[str], checksums: Path = CHECKSUMS) -> str | None:
+    """The difference between these jars in ``place`` and the expected ones, as text; None if there is none."""
+    try:
+        return _difference(place / set_name(coordinates), _expected(checksums, coordinates))
+    except OSError as error:
+        return f"it cannot be read ({error.strerror or error})"
 
 
 def set_name(coordinates: Sequence[str]) -> str:

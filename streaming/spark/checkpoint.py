@@ -5,6 +5,7 @@ written again if its number was written under the same identity. ``settings/N.js
 batch ends under the settings with which it began, even if the configuration has changed in between.
 """
 
+from typing import Protocol
 from uuid import uuid4
 
 import msgspec
@@ -41,10 +42,24 @@ class Identity(Struct, frozen=True, kw_only=True):
     state_version: int | None = None
 
 
+class CheckpointFolder(Protocol):
+    """The folder of a checkpoint: through Spark, or by ``doctor`` without it."""
+
+    uri: str
+
+    def read(self, name: str) -> str | None: ...
+
+    def write(self, name: str, text: str) -> None: ...
+
+    def numbers(self, name: str) -> list[int]: ...
+
+    def delete(self, name: str) -> None: ...
+
+
 class Checkpoint:
     """An existing checkpoint; ``open_checkpoint`` and ``reseed`` make them."""
 
-    def __init__(self, folder: Folder, identity: Identity) -> None:
+    def __init__(self, folder: CheckpointFolder, identity: Identity) -> None:
         self._folder = folder
         self.identity = identity
         self._ends: dict[int, Offsets] = {}  # of the last batches that were asked for
@@ -129,12 +144,12 @@ def open_checkpoint(spark: SparkSession, uri: str, source: str, shards: int, fac
     ``facts``: how many there are, at least; None where there is no table.
     """
     folder = Folder(spark, uri)
-    checkpoint = _existing(folder)
+    checkpoint = existing(folder)
     if checkpoint is None:
         _refuse_foreign(folder, bool(facts))
         partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or shards)
         return create(folder, new_identity(source, shards, partitions))
-    _refuse_changed(checkpoint, source, shards)
+    refuse_changed(checkpoint, source, shards)
     if facts is None and checkpoint.begun() is not None:
         raise CheckpointError(
             f"checkpoint {uri} has written facts, and their table is gone: restore it, or delete the checkpoint too"
@@ -146,9 +161,9 @@ def refuse_others_checkpoint(spark: SparkSession, uri: str, source: str, shards:
     """Raise CheckpointError if the checkpoint was made for another configuration. It is only read: another job may
     write to it.
     """
-    checkpoint = _existing(Folder(spark, uri))
+    checkpoint = existing(Folder(spark, uri))
     if checkpoint is not None:
-        _refuse_changed(checkpoint, source, shards)
+        refuse_changed(checkpoint, source, shards)
 
 
 def new_identity(source: str, shards: int, state_partitions: int) -> Identity:
@@ -176,7 +191,8 @@ def refuse_existing(folder: Folder) -> None:
         )
 
 
-def _existing(folder: Folder) -> Checkpoint | None:
+def existing(folder: CheckpointFolder) -> Checkpoint | None:
+    """The checkpoint; None where there is none. Raises CheckpointError if it cannot be read."""
     text = folder.read(_IDENTITY)
     if text is None:
         return None
@@ -200,7 +216,7 @@ def _refuse_foreign(folder: Folder, facts_exist: bool) -> None:
         )
 
 
-def _refuse_changed(checkpoint: Checkpoint, source: str, shards: int) -> None:
+def refuse_changed(checkpoint: Checkpoint, source: str, shards: int) -> None:
     made = checkpoint.identity
     if made.shards != shards:
         raise CheckpointError(

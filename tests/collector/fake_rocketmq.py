@@ -94,6 +94,8 @@ class FakeCluster:
     unknown_offsets: set[Queue] = field(default_factory=set)  # of the group, by 14
     popping: dict[str, list[str]] = field(default_factory=dict)  # topic -> groups
     required_key: str | None = None
+    refused: set[int] = field(default_factory=set)  # codes that ACL 2.0 does not permit
+    clock_ahead_s: int = 0  # of the brokers
     nodes: "dict[str, FakeNode]" = field(default_factory=dict)
     name_servers: "list[FakeNode]" = field(default_factory=list)
     asked_of_clients: Counter[str] = field(default_factory=Counter)
@@ -139,6 +141,8 @@ class FakeCluster:
     async def answer(self, node: "FakeNode", code: int, fields: dict[str, str]) -> tuple[int, bytes]:
         if self.required_key is not None and fields.get("AccessKey") != self.required_key:
             return 1, b""
+        if code in self.refused:
+            return 16, b""
         answer = getattr(self, f"_{code}", None)
         if answer is None or (not node.name) != (code in (105, 106)):
             return 3, b""
@@ -168,6 +172,13 @@ class FakeCluster:
     def _402(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
         modes = {topic: {group: {"mode": "POP"} for group in groups} for topic, groups in self.popping.items()}
         return 0, json.dumps({"messageRequestModeMap": modes}).encode()
+
+    def _28(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
+        """Runs for a day, an hour, a minute and a second."""
+        began = round(time.time() * 1000) + self.clock_ahead_s * 1000 - 90_061_000
+        runtime = "[ 1 days, 1 hours, 1 minutes, 1 seconds ]"
+        table = {"brokerVersionDesc": "V5_3_3", "bootTimestamp": str(began), "runtime": runtime}
+        return 0, json.dumps({"table": table}).encode()
 
     def _38(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
         ids = [member.client_id for member in self._members(node, fields)]

@@ -1,5 +1,6 @@
 """Replies to answers (`answers`): RocketMQ's bodies, read. What cannot be read is an answer without code."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,6 +14,7 @@ from streaming.collector.wire.fastjson import FastJsonError
 T = TypeVar("T")
 MASTER_ID = "0"
 DIGITS_OF_A_LONG = 18
+_RUNTIME = re.compile(r"(\d{1,9}) days, (\d{1,2}) hours, (\d{1,2}) minutes, (\d{1,2}) seconds")
 INNER_PRODUCER = "CLIENT_INNER_PRODUCER"  # MixAll.CLIENT_INNER_PRODUCER_GROUP
 
 
@@ -33,6 +35,17 @@ class GroupSettings(Struct, frozen=True, rename="camel"):
     group_name: str
     consume_enable: bool | None = None
     consume_message_orderly: bool | None = None
+
+
+class BrokerRuntime(NamedTuple):
+    """``ts``: the broker's clock, epoch ms, to the second below; None: it does not say."""
+
+    version: str
+    ts: int | None
+
+
+class _KVTable(Struct):
+    table: dict[str, str] = field(default_factory=dict)
 
 
 class _ConsumerIds(Struct, rename="camel"):
@@ -137,10 +150,21 @@ def broker_addresses(reply: Reply) -> tuple[dict[str, str] | None, str | None]:
 
     Clients ask a replica for their members too while there is no master. Without an answer that can be read: why.
     """
-    brokers, why = _read_or_why(reply, lambda body: _typed(body, _Brokers).broker_addr_table)
+    brokers, why = replica_addresses(reply)
     if brokers is None:
         return None, why
-    return {name: _foremost(one.broker_addrs) for name, one in brokers.items() if one.broker_addrs}, None
+    return {name: foremost(replicas) for name, replicas in brokers.items() if replicas}, None
+
+
+def replica_addresses(reply: Reply) -> tuple[dict[str, dict[str, str]] | None, str | None]:
+    """The address of each replica of each broker, by broker name and the replica's id. Without an answer: why."""
+    brokers, why = _read_or_why(reply, lambda body: _typed(body, _Brokers).broker_addr_table)
+    return None if brokers is None else {name: one.broker_addrs for name, one in brokers.items()}, why
+
+
+def runtime_info(reply: Reply) -> tuple[BrokerRuntime | None, str | None]:
+    """The version and the time of a broker. Without an answer that can be read: why."""
+    return _read_or_why(reply, lambda body: _broker_runtime(_typed(body, _KVTable).table))
 
 
 def group_settings(reply: Reply) -> tuple[dict[str, GroupSettings] | None, str | None]:
@@ -206,7 +230,17 @@ def _typed(body: bytes, kind: type[T]) -> T:
         return msgspec.convert(queue_tables.loaded(body), kind)
 
 
-def _foremost(replicas: Mapping[str, str]) -> str:
+def _broker_runtime(table: Mapping[str, str]) -> BrokerRuntime:
+    """``StoreStatsService.getRuntimeInfo``: since when it runs, and for how long, both by its clock."""
+    began, ran = table.get("bootTimestamp", ""), _RUNTIME.search(table.get("runtime", ""))
+    ts = None
+    if ran is not None and began.isdecimal() and len(began) <= DIGITS_OF_A_LONG:
+        days, hours, minutes, seconds = map(int, ran.groups())
+        ts = int(began) + (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000
+    return BrokerRuntime(table.get("brokerVersionDesc", ""), ts)
+
+
+def foremost(replicas: Mapping[str, str]) -> str:
     if MASTER_ID in replicas:
         return replicas[MASTER_ID]
     return min(replicas.items(), key=lambda item: (not item[0].isdecimal(), item[0].zfill(20)))[1]

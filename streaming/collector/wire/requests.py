@@ -13,6 +13,7 @@ class Code(IntEnum):
     """``RequestCode``."""
 
     QUERY_CONSUMER_OFFSET = 14
+    GET_BROKER_RUNTIME_INFO = 28
     GET_MAX_OFFSET = 30
     GET_CONSUMER_LIST_BY_GROUP = 38
     GET_ROUTEINFO_BY_TOPIC = 105
@@ -55,6 +56,11 @@ def subscription_groups() -> Request:
 def message_request_modes() -> Request:
     """For which topics and groups a broker hands out messages itself (pop). Unknown to the 4.x line."""
     return Request(Code.GET_ALL_MESSAGE_REQUEST_MODE, {}, MOST_BYTES_OF_GROUPS)
+
+
+def broker_runtime_info() -> Request:
+    """A broker's version, its time, and its figures. Only ``doctor`` asks for it."""
+    return Request(Code.GET_BROKER_RUNTIME_INFO, {})
 
 
 def consumer_list(group: str) -> Request:

@@ -1,8 +1,9 @@
 """Whether the hosts that a configuration names take a connection now. Nothing is sent to them."""
 
 import socket
-from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+import time
+from collections.abc import Iterator
+from threading import Semaphore, Thread
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -26,35 +27,55 @@ class Host(NamedTuple):
     host: str
     port: int
 
+    @property
+    def address(self) -> str:
+        return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
     def __str__(self) -> str:
-        return f"{self.why}: {f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+        return f"{self.why}: {self.address}"
 
 
 def hosts_of(config: Config, alerts: Alerts) -> list[Host]:
     """The hosts of the configuration whose names are no secrets. Only apprise knows the host of a chat sink."""
-    return list(dict.fromkeys([*_sources(config), *_destinations(alerts)]))
+    return list(dict.fromkeys([*hosts_of_kafka(config), *_name_servers(config), *hosts_of_sinks(alerts)]))
 
 
 def ask_all(hosts: list[Host], within_s: float = ALL_WITHIN_S) -> Iterator[tuple[Host, str | None]]:
-    """Each host in the order given, and why it took no connection. One that has not answered in time counts as away."""
-    pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="ask")
-    asked: Mapping[Host, Future[str | None]] = {host: pool.submit(_failure, host) for host in hosts}
-    wait(asked.values(), within_s)
-    pool.shutdown(wait=False, cancel_futures=True)
-    for host, future in asked.items():
-        yield host, future.result() if future.done() else f"no answer within {within_s:g} s"
+    """Each host in the order given, and why it took no connection. One that has not answered in time counts as away.
+
+    The threads do not keep the process from ending.
+    """
+    answers: dict[Host, str | None] = {}
+    room, until = Semaphore(AT_ONCE), time.monotonic() + within_s
+
+    def ask(host: Host) -> None:
+        with room:
+            answers[host] = _failure(host)
+
+    threads = [Thread(target=ask, args=(host,), name="ask", daemon=True) for host in hosts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0, until - time.monotonic()))
+    in_time = dict(answers)
+    for host in hosts:
+        yield host, in_time.get(host, f"no answer within {within_s:g} s")
 
 
-def _sources(config: Config) -> Iterator[Host]:
-    if config.source.kind == "kafka":
-        for server in server_list(config.source.bootstrap_servers):
-            yield Host("source.bootstrap_servers", *host_and_port(server))
+def hosts_of_kafka(config: Config) -> list[Host]:
+    if config.source.kind != "kafka":
+        return []
+    servers = server_list(config.source.bootstrap_servers)
+    return [Host("source.bootstrap_servers", *host_and_port(server)) for server in servers]
+
+
+def _name_servers(config: Config) -> Iterator[Host]:
     for cluster, servers in config.collector.clusters.items():
         for server in server_list(servers):
             yield Host(f"collector.clusters.{cluster}", *host_and_port(server))
 
 
-def _destinations(alerts: Alerts) -> Iterator[Host]:
+def hosts_of_sinks(alerts: Alerts) -> Iterator[Host]:
     for number, sink in enumerate(alerts.sinks):
         url = sink.url or (PAGERDUTY if sink.kind == "pagerduty" else "")
         if url:

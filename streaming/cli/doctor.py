@@ -1,0 +1,67 @@
+"""Look at everything that evenkeel needs: before it is installed, after that, and when something is odd.
+
+Each thing is fine, wrong (with the command that mends it) or unknown (with the reason). Nothing is written. It takes
+30 s at most, and ends with 1 if something is wrong.
+"""
+
+import argparse
+import logging
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from streaming import __version__
+from streaming.cli.configuration import configured_with_alerts
+from streaming.cli.exit_status import DONE, NOT_RIGHT
+from streaming.doctor.areas import areas
+from streaming.doctor.checks import PROCESSES, Report
+from streaming.doctor.examination import TOTAL_S, examined
+from streaming.doctor.text import lines
+from streaming.progress import waiting
+
+CLIENTS = ("kafka", "streaming.collector", "asyncio")  # loggers
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--for",
+        dest="processes",
+        action="append",
+        choices=PROCESSES,
+        help="only what this process needs, on a machine where not all run; may be repeated",
+    )
+    parser.add_argument("--page", action="store_true", help="also send a test page and its end through every sink")
+    parser.add_argument("--json", action="store_true", help="one JSON object (docs/doctor.md has the keys)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0 if nothing is wrong, 1 if something is. Raises ConfigError for a configuration that is refused."""
+    config, alerts = configured_with_alerts(arguments, writes=())
+    processes = frozenset(arguments.processes or PROCESSES)
+    wanted = list(areas(config, alerts, processes, sends_pages=arguments.page, file=arguments.config))
+    with waiting(f"Looking at everything, for {TOTAL_S:g} s at most"), _clients_are_quiet():
+        report = examined(__version__, wanted)
+    _show(report, arguments.json)
+    return NOT_RIGHT if report.is_wrong else DONE
+
+
+def _show(report: Report, as_json: bool) -> None:
+    if as_json:
+        print(msgspec.json.encode(report).decode())
+    else:
+        print("\n".join(lines(report, shutil.get_terminal_size().columns)))
+
+
+@contextmanager
+def _clients_are_quiet() -> Iterator[None]:
+    """Keep the clients' logs quiet: the report says what did not answer."""
+    before = {name: logging.getLogger(name).level for name in CLIENTS}
+    for name in CLIENTS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)

@@ -1,0 +1,84 @@
+"""The tables, the checkpoint, and when they were written last."""
+
+from typing import NamedTuple
+
+from streaming.doctor.checks import Check, fine, unknown, wrong
+from streaming.wording.lists import first_of
+from streaming.wording.times import age
+
+AREA = "tables"
+
+
+class TableSeen(NamedTuple):
+    """A table. ``version`` None: there is none. ``missing``: columns that this evenkeel has more; ``failure``: why its
+    files cannot be read, empty: a row was read, or there are none.
+    """
+
+    name: str
+    version: int | None
+    missing: tuple[str, ...] = ()
+    failure: str = ""
+
+
+def table(tables: str, one: TableSeen) -> Check:
+    if one.failure:
+        mend = "evenkeel rebuild" if one.name not in ("facts", "notifications") else "restore it from a backup"
+        return wrong(AREA, "table", one.failure, mend, one.name)
+    if one.version is None:
+        return unknown(AREA, "table", f"not in {tables}", "the first start of 'evenkeel run' makes it", one.name)
+    if one.missing:
+        found = f"readable, of an older evenkeel: without {first_of(one.missing)}"
+        return fine(AREA, "table", f"{found}; the next start of 'evenkeel run' or 'notify' adds it", one.name)
+    return fine(AREA, "table", "readable", one.name)
+
+
+def no_tables(tables: str) -> Check:
+    return unknown(AREA, "table", "there are no tables yet", "the first start of 'evenkeel run' makes them", tables)
+
+
+def storage(tables: str) -> Check:
+    """An object store, to which nothing is written for a trial."""
+    return unknown(AREA, "write", "not tried: nothing is written", where=tables)
+
+
+def replayed(tables: str, by: str) -> Check:
+    return wrong(
+        AREA, "table", f"made by '{by}': they say what is past", "name the tables of 'run' in tables.path", tables
+    )
+
+
+def newest_health(tables: str, newest_ts: int | None, now_ms: int, late_ms: int) -> Check:
+    """``late_ms``: as ``monitor_late`` of the alert rules."""
+    if newest_ts is None:
+        return unknown(AREA, "newest row", "monitor_health has none: no job has written yet", where=tables)
+    old = now_ms - newest_ts
+    if old <= late_ms:
+        return fine(AREA, "newest row", f"of monitor_health, {age(old)} old", tables)
+    return wrong(
+        AREA, "newest row", f"of monitor_health, {age(old)} old: no job writes", "start 'evenkeel run'", tables
+    )
+
+
+def checkpoint(uri: str, state_version: int | None, readable: tuple[int, int], fault: str, batch: int) -> Check:
+    """``readable``: the oldest and the newest version of state that this evenkeel reads. ``fault``: it belongs to
+    another configuration, or is of another version.
+    """
+    if fault:
+        return wrong(AREA, "checkpoint", fault, "set the configuration back, or evenkeel reseed", uri)
+    if state_version is None:
+        why = f"an older evenkeel did not write its version; 'evenkeel run' reads {_versions(readable)}, and looks"
+        return unknown(AREA, "checkpoint", why, where=uri)
+    found = f"state of version {state_version}, this evenkeel reads {_versions(readable)}; batch {batch}"
+    return fine(AREA, "checkpoint", found, uri)
+
+
+def no_checkpoint(uri: str, facts_exist: bool) -> Check:
+    if facts_exist:
+        found = "there is none, and there are facts: alerts that are open would stay open for ever"
+        return wrong(AREA, "checkpoint", found, "restore it, or evenkeel reseed", uri)
+    return unknown(AREA, "checkpoint", "there is none yet", "the first start of 'evenkeel run' makes it", uri)
+
+
+def _versions(readable: tuple[int, int]) -> str:
+    oldest, newest = readable
+    return str(newest) if oldest == newest else f"{oldest} to {newest}"

@@ -1,0 +1,68 @@
+"""An area that hangs or fails costs its own checks, and no others."""
+
+import time
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from streaming.doctor.checks import Check, Verdict, fine
+from streaming.doctor.examination import Area, examined, found_by, in_process
+from streaming.errors import SetupError
+
+
+def works() -> Iterator[Check]:
+    yield fine("kafka", "topic", "4 partitions")
+
+
+def hangs() -> Iterator[Check]:
+    yield fine("rocketmq", "broker", "V5_3_3")
+    time.sleep(2)
+    yield fine("rocketmq", "clock", "too late")
+
+
+def fails() -> Iterator[Check]:
+    yield fine("machine", "Python", "3.11")
+    raise ValueError("a bug")
+
+
+def refuses() -> Iterator[Check]:
+    raise SetupError("no home folder")
+    yield
+
+
+def test_what_an_area_found_is_kept_when_it_hangs_or_fails() -> None:
+    began = time.monotonic()
+    areas = [Area("rocketmq", hangs, 0.2), Area("kafka", works), Area("machine", fails), Area("java", refuses)]
+    checks = examined("0.2.0", areas, total_s=0.5).checks
+    assert time.monotonic() - began < 1.5
+    assert [(check.area, check.what, check.verdict.value) for check in checks] == [
+        ("machine", "Python", "fine"),
+        ("machine", "the rest", "unknown"),
+        ("java", "the rest", "unknown"),
+        ("kafka", "topic", "fine"),
+        ("rocketmq", "broker", "fine"),
+        ("rocketmq", "the rest", "unknown"),
+    ]
+    assert "ValueError: a bug" in checks[1].found
+    assert checks[2].found == "no home folder"
+    assert "0.2 s" in checks[5].found
+
+
+def test_module_that_cannot_be_imported_loses_no_other_area() -> None:
+    checks = examined("0.2.0", [Area("tables", partial(found_by, "nowhere")), Area("kafka", works)]).checks
+    assert [check.verdict for check in checks] == [Verdict.FINE, Verdict.UNKNOWN]
+    assert "ModuleNotFoundError" in checks[1].found
+
+
+@pytest.mark.slow
+def test_process_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables' own process is stopped, as a storage without an answer would stop it."""
+    import multiprocessing
+
+    began = time.monotonic()
+    found = in_process("tables", None, frozenset(), 60, within_s=0.01)
+    (given_up,) = list(found)
+    assert given_up.verdict is Verdict.UNKNOWN
+    assert time.monotonic() - began < 20
+    assert multiprocessing.active_children() == []

@@ -1,0 +1,134 @@
+"""Tables and a checkpoint on disk: there, readable, of this version, and written lately."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from schemas.tables import FACTS, MONITOR_HEALTH, TABLES
+from streaming.config.sections import Config
+from streaming.core.state.packing import STATE_VERSION
+from streaming.doctor import tables
+from streaming.doctor.checks import Check, Verdict
+from streaming.tables.arrow_types import arrow_schema
+from streaming.tables.creation import create_tables
+from streaming.tables.storage import mark_replayed
+from streaming.wall_clock import now_ms
+
+RUN = frozenset({"run"})
+
+
+def config(folder: Path, **source: object) -> Config:
+    sections = {"tables": {"path": f"{folder}/t"}, "job": {"checkpoint": f"{folder}/c"}}
+    return Config.model_validate({**sections, "source": {"bootstrap_servers": "127.0.0.1:1", **source}})
+
+
+def looked(folder: Path) -> Mapping[str, Check]:
+    """By what was looked at; tables by their name."""
+    found = tables.checks(config(folder), RUN, 60)
+    return {check.where if check.what == "table" else check.what: check for check in found}
+
+
+def write_checkpoint(folder: Path, **changed: object) -> None:
+    """One batch that has ended, and read 5 records of each of two partitions."""
+    identity = {"identity": "i", "source": "topic evenkeel-events", "shards": 32, "state_partitions": 32}
+    identity |= {"state_version": STATE_VERSION, **changed}
+    for name, text in {
+        "evenkeel/identity.json": json.dumps(identity),
+        "offsets/0": 'v1\n{}\n{"evenkeel-events":{"0":5,"1":5}}',
+        "commits/0": "v1\n{}",
+    }.items():
+        path = folder / "c" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def test_nothing_is_there_before_the_first_start(tmp_path: Path) -> None:
+    found = looked(tmp_path)
+    assert {check.verdict for check in found.values()} == {Verdict.UNKNOWN}
+    assert list(tmp_path.iterdir()) == [], "nothing is written"
+
+
+@pytest.mark.slow
+def test_tables_and_checkpoint_of_this_version(tmp_path: Path) -> None:
+    create_tables(f"{tmp_path}/t", TABLES)
+    row = {field.name: None for field in arrow_schema(MONITOR_HEALTH)}
+    now = datetime.fromtimestamp(now_ms() / 1000, timezone.utc)
+    write_health(tmp_path, row | {"ts": now, "date": now.date()})
+    write_checkpoint(tmp_path)
+    found = looked(tmp_path)
+    assert {found[one.name].verdict for one in TABLES} == {Verdict.FINE}
+    assert found["newest row"].verdict is Verdict.FINE
+    assert (
+        found["checkpoint"].found == f"state of version {STATE_VERSION}, this evenkeel reads {STATE_VERSION}; batch 0"
+    )
+    assert found["lag of the job"].verdict is Verdict.UNKNOWN, "Kafka is away"
+
+    (tmp_path / "t" / "alerts" / "_delta_log" / f"{0:020}.json").write_text("damaged")
+    (gone,) = [path for path in (tmp_path / "t" / "monitor_health").rglob("*.parquet") if path.stat().st_size]
+    gone.unlink()
+    found = looked(tmp_path)
+    assert found["alerts"].verdict is Verdict.WRONG
+    assert found["monitor_health"].verdict is Verdict.WRONG
+    assert found["monitor_health"].mend == "evenkeel rebuild"
+
+
+def write_health(folder: Path, row: Mapping[str, object]) -> None:
+    write_deltalake(
+        f"{folder}/t/monitor_health", pa.Table.from_pylist([dict(row)], arrow_schema(MONITOR_HEALTH)), mode="append"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({"shards": 8}, "made with 8 shards"),
+        ({"source": "topic another"}, "made for topic another"),
+        ({"state_version": STATE_VERSION + 1}, f"state of version {STATE_VERSION + 1:02x}"),
+    ],
+)
+def test_checkpoint_of_another_configuration_or_version(
+    tmp_path: Path, changed: Mapping[str, object], found: str
+) -> None:
+    write_checkpoint(tmp_path, **changed)
+    check = looked(tmp_path)["checkpoint"]
+    assert check.verdict is Verdict.WRONG
+    assert found in check.found
+    assert "reseed" in check.mend
+
+
+def test_facts_without_a_checkpoint(tmp_path: Path) -> None:
+    create_tables(f"{tmp_path}/t", (FACTS,))
+    assert looked(tmp_path)["checkpoint"].verdict is Verdict.WRONG
+
+
+def test_tables_of_a_replay(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    mark_replayed(tmp_path / "t", "evenkeel replay")
+    (check,) = looked(tmp_path).values()
+    assert check.verdict is Verdict.WRONG
+    assert "evenkeel replay" in check.found
+
+
+@pytest.mark.kafka
+def test_place_of_the_job_in_kafka(tmp_path: Path, kafka: object) -> None:
+    from kafka import KafkaProducer
+
+    servers = kafka.bootstrap_servers  # type: ignore[attr-defined]
+    kafka.create_topic("doctor-lag", 2)  # type: ignore[attr-defined]
+    producer = KafkaProducer(bootstrap_servers=servers)
+    for _ in range(9):
+        producer.send("doctor-lag", b"{}", partition=0)
+    producer.close()
+    write_checkpoint(tmp_path, source="topic doctor-lag")
+    (tmp_path / "c" / "offsets" / "0").write_text('v1\n{}\n{"doctor-lag":{"0":5,"1":0}}')
+    for batch, verdict in ((4, Verdict.FINE), (3, Verdict.WRONG)):
+        given = config(tmp_path, bootstrap_servers=servers, topic="doctor-lag", max_offsets_per_trigger=batch)
+        found = {check.what: check for check in tables.checks(given, RUN, 60)}
+        assert found["partitions read"].verdict is Verdict.FINE
+        assert found["lag of the job"].verdict is verdict
+        assert found["lag of the job"].found.startswith("4 records")
