@@ -28,6 +28,7 @@ WAITING_CONNECTIONS = 128
 PATIENCE_S = 30.0  # with a client that asks nothing, or sends half a request
 UNREAD_PATIENCE_S = 120.0  # with one that reads nothing of its answer: kernels take it in large pieces
 LOOK_EVERY_S = 5.0
+TICKS_A_SECOND = 10  # of uvicorn
 AGAIN_AFTER_S = 30.0
 REQUESTS_LOG = logging.getLogger("uvicorn.error")  # uvicorn's message for bytes that are no request
 EVERY_S = 60.0  # a line of each kind
@@ -106,8 +107,17 @@ def host_name(header: str) -> str:
     return header[1:].partition("]")[0] if header.startswith("[") else header.partition(":")[0].lower()
 
 
-def serve_until(stop: Event, app: ASGIApp, listening: socket.socket, most_connections: int, **options: Any) -> None:
-    """Serve until ``stop``. ``options``: of uvicorn, beside those of all servers of evenkeel."""
+def serve_until(
+    stop: Event,
+    app: ASGIApp,
+    listening: socket.socket,
+    most_connections: int,
+    went_on: Callable[[], object] = lambda: None,
+    **options: Any,
+) -> None:
+    """Serve until ``stop``. ``options``: of uvicorn, beside those of all servers of evenkeel. The server's loop calls
+    ``went_on`` every second while it serves.
+    """
     REQUESTS_LOG.addFilter(_once_a_minute)
     server = _Server(
         uvicorn.Config(
@@ -123,7 +133,8 @@ def serve_until(stop: Event, app: ASGIApp, listening: socket.socket, most_connec
             timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=ENDING_S,
             **options,
-        )
+        ),
+        went_on,
     )
     Thread(target=_end, args=(server, stop), name="http-end", daemon=True).start()
     server.run(sockets=[listening])
@@ -194,7 +205,16 @@ class _Protocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that handles no signals: the command handles them."""
+    """A server that handles no signals: the command handles them. Its loop calls ``went_on`` every second."""
+
+    def __init__(self, config: uvicorn.Config, went_on: Callable[[], object]) -> None:
+        super().__init__(config)
+        self._went_on = went_on
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % TICKS_A_SECOND == 0:
+            self._went_on()
+        return await super().on_tick(counter)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -14,6 +14,8 @@ from queue import SimpleQueue
 from threading import Event, Thread
 from types import FrameType
 
+from streaming import systemd
+
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,7 @@ def ended_by_signals(stop: Event, within_s: float | None = None) -> Iterator[Non
         if number is None:
             return
         stop.set()
+        systemd.stopping()
         log.info("%s: stopping", signal.Signals(number).name)
         if within_s is not None and not over.wait(within_s):
             log.warning("ending in the middle of things: what was cut short is done again at the next start")

@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 
 class Standby:
-    """The waiting, for the metrics and /readyz. ``who``: the part of this process that waits. One thread waits, others
-    read.
+    """The waiting, for the metrics, /readyz and systemd. ``who``: the part of this process that waits. ``looked`` is
+    called after each look. One thread waits, others read.
     """
 
-    def __init__(self, who: str) -> None:
-        self._who = who
+    def __init__(self, who: str, looked: Callable[[], object] = lambda: None) -> None:
+        self._who, self._looked = who, looked
         self._owner: str | None = None
         self._since_s = 0.0
         self._is_away = False
@@ -35,12 +35,14 @@ class Standby:
         if owner != self._owner:
             log.info("standby: %s waits until %s ends, and then takes over", self._who, owner)
         self._owner, self._is_away = owner, False
+        self._looked()
 
     def cannot_look(self, error: AwayError) -> None:
         """Note that a storage does not answer. Logged once, until it answers again."""
         if not self._is_away:
             log.warning("standby: %s cannot see whether it may take over, and tries again: %s", self._who, error)
         self._is_away = True
+        self._looked()
 
     def takes_over(self) -> None:
         """Note that the wait is over, if there was one."""

@@ -12,7 +12,7 @@ from streaming.cli import COMMANDS, EXAMPLES
 
 ROOT = Path(__file__).parents[1]
 FILES = ("pyproject.toml", "MANIFEST.in", "README.md", "README.zh-CN.md", "CHANGELOG.md", "LICENSE", "constraints.txt")
-FOLDERS = ("streaming", "schemas", "conf", "docs", "scripts")
+FOLDERS = ("streaming", "schemas", "conf", "deploy", "docs", "scripts")
 SUPPORTED = ("3.10", "3.11", "3.12", "3.13")
 
 

@@ -77,9 +77,9 @@ def test_no_test_folder_is_a_package() -> None:
     assert list((ROOT / "tests").rglob("__init__.py")) == []
 
 
-@pytest.mark.parametrize("folder", ["conf", "docs"])
-def test_data_is_found_through_the_package(folder: str) -> None:
-    assert (ROOT / "streaming" / folder).resolve() == ROOT / folder
+@pytest.mark.parametrize(("link", "folder"), [("conf", "conf"), ("docs", "docs"), ("units", "deploy/systemd")])
+def test_data_is_found_through_the_package(link: str, folder: str) -> None:
+    assert (ROOT / "streaming" / link).resolve() == ROOT / folder
 
 
 def test_every_pin_is_exact() -> None:

@@ -15,6 +15,7 @@ from streaming.cli import COMMANDS, EXAMPLES
 from streaming.jvm.jars import CHECKSUMS
 from tests.release import ROOT, built, environment, pip, try_installed, wheel_in, with_packages_of_this_one
 
+PACKED = ("streaming", "schemas", "conf", "docs", "deploy/systemd")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
@@ -26,10 +27,11 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_carries_all_code_and_data(dist: Path, tmp_path: Path) -> None:
     copy = dist.parent
-    files = [path for folder in ("streaming", "schemas", "conf", "docs") for path in (copy / folder).rglob("*")]
+    files = [path for folder in PACKED for path in (copy / folder).rglob("*")]
     expected = {str(path.relative_to(copy)) for path in files if path.is_file() and "__pycache__" not in path.parts}
     with ZipFile(wheel_in(dist)) as archive:
         carried = {re.sub("^streaming/(conf|docs)/", r"\1/", name) for name in archive.namelist()}
+        carried = {re.sub("^streaming/units/", "deploy/systemd/", name) for name in carried}
         assert expected - carried == set()
         about = f"evenkeel_rocketmq-{__version__}.dist-info"
         told = archive.read(f"{about}/METADATA").decode()

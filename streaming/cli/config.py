@@ -1,4 +1,4 @@
-"""Give the files to begin with: a configuration, alert rules, Prometheus's rules and Grafana's dashboard."""
+"""Give the files to begin with: a configuration, alert rules, Prometheus's rules, a dashboard, systemd's units."""
 
 import argparse
 from pathlib import Path
@@ -8,6 +8,7 @@ from streaming.cli.exit_status import DONE
 from streaming.errors import OutputError
 
 CONF = Path(__file__).parents[1] / "conf"
+UNITS = Path(__file__).parents[1] / "units"
 CONFIGURATION = CONF / "evenkeel.toml"
 
 
@@ -15,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     actions.add_parser("init", help="print a configuration with every key at its default, and what it means")
     export = actions.add_parser(
-        "export", help="write that, alert rules, and what Prometheus and Grafana need, into a folder"
+        "export", help="write that, alert rules, and what Prometheus, Grafana and systemd need, into a folder"
     )
     export.add_argument("folder", type=Path, metavar="DIR", help="it is made if need be; no file in it is overwritten")
 
@@ -31,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _export(folder: Path) -> None:
     contents = {path.relative_to(CONF): path.read_bytes() for path in sorted(CONF.rglob("*")) if path.is_file()}
+    contents |= {Path("systemd", path.name): path.read_bytes() for path in sorted(UNITS.iterdir())}
     try:
         others = [name for name, content in contents.items() if _is_other(folder / name, content)]
         if others:

@@ -19,9 +19,10 @@ from streaming.metrics.exposition import Exposed
 from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.from_config import notifier_settings
 from streaming.notifier.send_test_page import test_destinations
-from streaming.notifier.threads import NotifierSettings, keep_delivering
+from streaming.notifier.threads import PARTS, NotifierSettings, keep_delivering
 from streaming.shutdown_signals import ended_by_signals
 from streaming.standby import Standby
+from streaming.systemd import ServiceState
 from streaming.wording.names import plain
 
 
@@ -45,11 +46,14 @@ def run(arguments: argparse.Namespace) -> int:
     settings = notifier_settings(config, alerts, file=arguments.config)
     if arguments.test:
         return _test(settings)
-    stop, counts, standby = Event(), NotifierCounts(), Standby("the notifier")
+    stop, counts = Event(), NotifierCounts()
 
     def troubles() -> list[str]:
         return standby.troubles() or counts.troubles(settings.limits, settings.now_ms())
 
+    state = ServiceState(PARTS, troubles)
+    standby = Standby("the notifier", state.tell)
+    settings = settings._replace(went_on=state.went_on)
     exposed = Exposed("notify", [standby.series, counts.series], troubles, standby.is_waiting)
     start_serving(config.metrics.address(), exposed, stop)
     with ended_by_signals(stop):

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
@@ -41,12 +42,15 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.notifier.exposed import NotifierCounts
     from streaming.notifier.from_config import notifier_settings
     from streaming.notifier.threads import keep_delivering
-    from streaming.spark.job_counts import JobCounts
+    from streaming.spark.job_counts import PARTS, JobCounts
     from streaming.spark.service import serve
     from streaming.standby import Standby
+    from streaming.systemd import ServiceState
 
     settings = notifier_settings(config, alerts, file=arguments.config)
-    stop, counts, job, standby = Event(), NotifierCounts(), JobCounts(), Standby("the job")
+    stop, counts = Event(), NotifierCounts()
+    state = ServiceState(PARTS, lambda: troubles_of_run(settings, counts, job, standby))
+    job, standby = JobCounts(state.went_on), Standby("the job", state.tell)
     delivering = (settings, stop, counts, Standby("the notifier"))
     notifier = Thread(target=keep_delivering, args=delivering, name="notifier", daemon=True)
     beside = _pages_and_metrics(config, alerts, arguments, settings, counts, job, standby, stop)
@@ -109,12 +113,16 @@ def exposed_by_run(
     from streaming.metrics.exposition import Exposed
     from streaming.web.live.exposed import facts_reader
 
-    def troubles() -> list[str]:
-        if waits := standby.troubles():
-            return waits
-        limits, now = settings.limits, settings.now_ms()
-        of_job = job.troubles(settings.clusters, limits.blind_ms, limits.late_ms, now)
-        return of_job + (counts.troubles(limits, now) if counts.status is not None else [])
-
     readers = [standby.series, job.series, facts_reader(watch, config.metrics.series_limit), counts.series]
+    troubles = partial(troubles_of_run, settings, counts, job, standby)
     return Exposed("run", readers, troubles, standby.is_waiting)
+
+
+def troubles_of_run(
+    settings: "NotifierSettings", counts: "NotifierCounts", job: "JobCounts", standby: "Standby"
+) -> list[str]:
+    if waits := standby.troubles():
+        return waits
+    limits, now = settings.limits, settings.now_ms()
+    of_job = job.troubles(settings.clusters, limits.blind_ms, limits.late_ms, now)
+    return of_job + (counts.troubles(limits, now) if counts.status is not None else [])

@@ -74,6 +74,7 @@ class ClusterCollector:
 
     ``make`` makes a probe that may ask while the given function says so: a new one each time that it begins to lead.
     ``reaches`` asks as little as shows whether a broker answers.
+    ``went_on`` is called after each round, and while another collector leads, after each look.
     """
 
     def __init__(
@@ -82,9 +83,11 @@ class ClusterCollector:
         reaches: Callable[[], Awaitable[bool]],
         leadership: Leadership,
         output: KafkaOutput | None,
+        went_on: Callable[[], object] = lambda: None,
     ) -> None:
         self.leads_since_s = math.inf
         self._make, self._reaches, self._leadership, self._output = make, reaches, leadership, output
+        self._went_on = went_on
         self._prepare()
 
     def _prepare(self) -> None:
@@ -97,6 +100,7 @@ class ClusterCollector:
         stopping = asyncio.create_task(stop.wait())
         while not stop.is_set():
             if not self._leadership.begin():
+                self._went_on()
                 standing_by = asyncio.ensure_future(self._leadership.stand_by(self._reaches))
                 await asyncio.wait([stopping, standing_by], return_when=asyncio.FIRST_COMPLETED)
                 standing_by.cancel()
@@ -112,6 +116,7 @@ class ClusterCollector:
                     break
                 except CollectorError as error:  # a file of a secret or certificate that is written just now
                     log.error("%s: %s", self.watched.cluster, error)
+                    self._went_on()
                     await asyncio.wait([stopping], timeout=PREPARES_EVERY_S)
         stopping.cancel()
 
@@ -142,6 +147,7 @@ class ClusterCollector:
             if report is not None:
                 self._leadership.save(one.probe.memory())
                 one.counts.round_ended(report, one.probe)
+            self._went_on()
             if report is not None and time.monotonic() - last_summary >= SUMMARY_EVERY_S:
                 last_summary = time.monotonic()
                 _log_summary(one.cluster, report, output)

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Event
 from typing import NamedTuple
 
+from streaming import systemd
 from streaming.collector import from_config
 from streaming.collector.cluster_collector import ClusterCollector, Watched
 from streaming.collector.exposed import ClusterCounts, CollectorExposed
@@ -32,6 +33,7 @@ from streaming.errors import CollectorError
 from streaming.metrics.endpoints import start_serving
 from streaming.metrics.exposition import Exposed
 from streaming.networks import networks
+from streaming.systemd import ServiceState
 from streaming.wall_clock import now_ms
 
 CLOSE_WITHIN_S = 10
@@ -80,18 +82,15 @@ def collect(config: Config, recording: Path | None = None) -> None:
     """Until SIGTERM or SIGINT. Raises CollectorError for what cannot be set up; afterwards nothing ends it."""
     # the events are sent before another collector takes over
     with _leaderships(config) as leaderships, _outputs(config, recording) as (emit, record, output):
-        collectors = [
-            ClusterCollector(
-                partial(watched, config, name, policy_of(config, name), emit, record),
-                partial(reaches, config, name),
-                leadership,
-                output,
-            )
-            for name, leadership in leaderships.items()
-        ]
+        collectors: list[ClusterCollector] = []
         exposed = CollectorExposed(
             lambda: [one.watched.counts for one in collectors], config.metrics.series_limit, output, now_ms
         )
+        state = ServiceState(leaderships, exposed.troubles)
+        for name, leadership in leaderships.items():
+            make = partial(watched, config, name, policy_of(config, name), emit, record)
+            reaching = partial(reaches, config, name)
+            collectors.append(ClusterCollector(make, reaching, leadership, output, partial(state.went_on, name)))
         over = Event()
         with Signals() as signals:
             start_serving(config.metrics.address(), Exposed("collect", [exposed.series], exposed.troubles), over)
@@ -175,7 +174,12 @@ def _outputs(config: Config, recording: Path | None) -> Iterator[tuple[Emit, Rec
 
 async def _collect_all(collectors: list[ClusterCollector], signals: Signals) -> None:
     stop = asyncio.Event()
-    signals.notify(stop.set)
+
+    def end() -> None:
+        stop.set()
+        systemd.stopping()
+
+    signals.notify(end)
     await asyncio.gather(*(one.run(stop) for one in collectors))
 
 

@@ -1,8 +1,12 @@
-"""The variables ``EVENKEEL__SECTION__KEY``, which replace values of the file. Tables and arrays are written as JSON."""
+"""The variables ``EVENKEEL__SECTION__KEY``, which replace values of the file. Tables and arrays are written as JSON.
+
+``EVENKEEL__SECTION__KEY__FILE`` names a file with the value: a secret that is in no variable.
+"""
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, get_origin
 
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
@@ -10,10 +14,12 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDic
 from streaming.config.config_errors import NO_VALUE, Fault, KeyPath, key_text
 from streaming.config.keys import closest_key, field_at
 from streaming.config.options import kafka_name
+from streaming.config.secrets import text_file_fault
 from streaming.config.sections import Config
 
 PREFIX = "EVENKEEL__"
 DELIMITER = "__"
+IN_FILE = "file"  # the last part of a variable that names a file
 
 
 class Overrides(NamedTuple):
@@ -32,17 +38,27 @@ class Overrides(NamedTuple):
 def read_environment(environ: Mapping[str, str]) -> Overrides:
     """Read the variables. One with the prefix that matches no key is a fault; its value is not shown."""
     names: dict[KeyPath, str] = {}
+    values: dict[str, str] = {}
     faults = []
     for name in sorted(environ):
         if name.upper().startswith(PREFIX):
             key = tuple(name[len(PREFIX) :].lower().split(DELIMITER))
+            if _names_a_file(key):
+                key = key[:-1]
+                if (fault := _file_fault(environ[name], names.get(_as_in_file(key)))) is not None:
+                    faults.append(Fault(name, key, NO_VALUE, fault))
+                    continue
+                text = Path(environ[name]).read_text("utf-8").strip()
+            else:
+                text = environ[name]
             if all(key) and field_at(key) is not None and (key[0] != "groups" or len(key) == 1):
                 names[_as_in_file(key)] = name
+                values[variable(key)] = text
             else:
                 near = closest_key(key_text(key))
                 meant = f"did you mean {variable(near)}?" if near else f"it is {PREFIX}SECTION{DELIMITER}KEY"
                 faults.append(Fault(name, (), NO_VALUE, f"matches no key; {meant}"))
-    source = _Source({name: environ[name] for name in names.values()})
+    source = _Source(values)
     return Overrides({section: _typed((section,), value) for section, value in source().items()}, names, faults)
 
 
@@ -62,6 +78,16 @@ class _Source(EnvSettingsSource):
             return json.loads(value)
         except (ValueError, RecursionError):
             return value
+
+
+def _names_a_file(key: tuple[str, ...]) -> bool:
+    """True for a text or an option behind which ``file`` stands. ``collector.file`` is a key of its own."""
+    field = field_at(key[:-1]) if len(key) > 2 and key[-1] == IN_FILE else None
+    return field is not None and all(key) and not (get_origin(field.annotation) is dict and len(key) == 3)
+
+
+def _file_fault(path: str, other: str | None) -> str | None:
+    return text_file_fault(path) if other is None else f"not set while {other} is"
 
 
 def _as_in_file(key: tuple[str, ...]) -> KeyPath:

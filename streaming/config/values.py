@@ -1,6 +1,7 @@
 """The types of values of keys beyond those of pydantic, and a text of what each allows."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from enum import Enum, auto
@@ -19,6 +20,7 @@ YEAR_SECONDS = 366 * 86_400
 
 _CLUSTER = re.compile(r"[^/\s]{1,255}")
 _SERVER = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
+CREDENTIAL = "$CREDENTIALS_DIRECTORY/"
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s].*")
 
 
@@ -54,6 +56,16 @@ def _folder(written: str) -> str:
         return str(Path(written).expanduser().absolute())
     except RuntimeError as error:
         raise ValueError("a folder; the home folder of this user is not known") from error
+
+
+def _file(written: str) -> str:
+    """The path of a file. One that systemd gave to this service with LoadCredential= is in a folder of the service."""
+    if not written.startswith(CREDENTIAL):
+        return _folder(written)
+    folder = os.environ.get(CREDENTIAL[1:-1])
+    if not folder:
+        raise ValueError(f"a file; {CREDENTIAL[:-1]} is set only in a service of systemd with LoadCredential=")
+    return _folder(f"{folder}/{written.removeprefix(CREDENTIAL)}")
 
 
 def _if_any(checked: Callable[[str], str]) -> Callable[[str], str]:
@@ -193,7 +205,7 @@ Offsets = Annotated[str, Field(description=OFFSETS), AfterValidator(_offsets)]
 Topic = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$", description=TOPIC)]
 TopicIfAny = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,249}$", description=f"{TOPIC}; or empty")]
 Clusters = Annotated[dict[str, str], Field(description=CLUSTERS), AfterValidator(_name_servers)]
-File = Annotated[str, Field(description=FILE), AfterValidator(_if_any(_folder))]
+File = Annotated[str, Field(description=FILE), AfterValidator(_if_any(_file))]
 Listen = Annotated[str, Field(description=LISTEN), AfterValidator(_listen)]
 ListenIfAny = Annotated[str, Field(description=LISTEN_IF_ANY), AfterValidator(_listen_if_any)]
 Networks = Annotated[list[str], Field(description=NETWORKS), AfterValidator(_networks)]

@@ -34,6 +34,7 @@ CPU_SHARE = 0.1  # of one processor, at most, by each thread
 SAVE_EVERY_MS = 5_000  # facts since then are read again after a restart
 REMIND_MS = 60_000
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
+STATE, FACTS = PARTS = ("state", "facts")  # of the work, each in a thread of its own
 STOP_WITHIN_S = 5  # time for a notice that is being sent; later it is sent again at the next start
 
 
@@ -46,7 +47,8 @@ class Destination(NamedTuple):
 
 class NotifierSettings(NamedTuple):
     """The settings of a notifier. ``tables``: their folder; ``state``: its own folder; ``clusters``: those whose health
-    facts must come; ``link`` makes the address of a notice; ``site``: the installation, for the text of a page.
+    facts must come; ``link`` makes the address of a notice; ``site``: the installation, for the text of a page;
+    ``went_on`` is called with each step of STATE and FACTS.
     """
 
     tables: str
@@ -62,6 +64,7 @@ class NotifierSettings(NamedTuple):
     retry: RetryPolicy = RetryPolicy()
     poll_s: float = POLL_S
     now_ms: Callable[[], int] = now_ms
+    went_on: Callable[[str], object] = lambda part: None
 
 
 def deliver(
@@ -150,6 +153,7 @@ class _Notifier:
             began = time.thread_time()
             self._update_state()
             self._counts.status = self._status()
+            self._settings.went_on(STATE)
             stop.wait(self._pause_s(began))
         self._save()
 
@@ -202,6 +206,7 @@ class _Notifier:
                 if now - self._logged_ts >= REMIND_MS:
                     self._logged_ts = now
                     log.error("the facts cannot be read: %s", str(error).split("\n", 1)[0])
+            self._settings.went_on(FACTS)
             pause_s = self._pause_s(began)
 
     def _read_new_facts(self) -> None:

@@ -14,7 +14,7 @@ from schemas.facts import Fact
 from streaming.spark.checkpoint import Checkpoint
 from streaming.spark.facts import CommitNote, FactsTable, rows_of
 from streaming.spark.health import BatchSummary, Health, Sight
-from streaming.spark.job_counts import JobCounts
+from streaming.spark.job_counts import BATCHES, HEALTH, JobCounts
 from streaming.spark.kafka_offsets import KafkaWatch, Loss, LossFinder
 from streaming.spark.operator import FACT, REPORT, ShardReport
 from streaming.spark.session import DETECTION_POOL, scheduler_pool
@@ -83,6 +83,7 @@ class Batches:
             self._counts.ended(took_s, self._now_ms())
             self._health.ended(self._took_ms, self._now_ms())
         self._done = batch_id
+        self._counts.went_on(BATCHES)
 
     def report_loss_at_start(self, spark: SparkSession) -> None:
         """Report records that were lost while no job was reading: before the first batch, and once."""
@@ -98,10 +99,13 @@ class Batches:
 
     def beat(self, spark: SparkSession) -> None:
         """Write a health fact if no batch has written one in time."""
-        facts = self._health.facts(self._now_ms(), self._sight(), HEARTBEAT_PATIENCE_MS)
-        if facts:
-            self._table.append(rows_of(spark, facts), self._note(self._done))
-            self._counts.appended(self._now_ms())
+        try:
+            facts = self._health.facts(self._now_ms(), self._sight(), HEARTBEAT_PATIENCE_MS)
+            if facts:
+                self._table.append(rows_of(spark, facts), self._note(self._done))
+                self._counts.appended(self._now_ms())
+        finally:
+            self._counts.went_on(HEALTH)
 
     def _append(self, batch: DataFrame, batch_id: int, count: int) -> None:
         if batch_id <= self._appended:  # it was cut short between append and commit

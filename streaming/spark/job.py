@@ -24,7 +24,7 @@ from streaming.spark.checkpoint import SEED_FOLDER, Checkpoint, open_checkpoint,
 from streaming.spark.facts import FactsTable, rows_of
 from streaming.spark.failure import explained, root_of
 from streaming.spark.health import Health, failure_facts
-from streaming.spark.job_counts import JobCounts
+from streaming.spark.job_counts import BATCHES, JobCounts
 from streaming.spark.kafka_offsets import Brokers, KafkaWatch, LossFinder
 from streaming.spark.operator import OUTPUT_SCHEMA, STATE_SCHEMA, shard_operator
 from streaming.spark.session import DETECTION_POOL, scheduler_pool
@@ -32,6 +32,7 @@ from streaming.spark.sources import name_of, read_source, shard_keys, with_shard
 from streaming.wall_clock import now_ms
 
 QUERY_NAME = "detection"
+IDLE_EVERY_S = 1.0  # a look whether the query waits for records
 BETWEEN_BATCHES_S = 12  # how long a stop waits for the running batch; an interrupted batch runs again at the next start
 log = logging.getLogger(__name__)
 
@@ -76,9 +77,10 @@ def run(
 
     ``require_held`` is called before each commit.
     """
+    counts = counts or JobCounts()
     with (
         _last_words(spark, plan, require_held),
-        _detection(spark, plan, counts or JobCounts(), require_held) as job,
+        _detection(spark, plan, counts, require_held) as job,
     ):
         if stop.is_set():
             return
@@ -89,7 +91,7 @@ def run(
             job.kafka.start(stop)
         started()
         try:
-            _watch(query, stop)
+            _watch(query, stop, counts)
         finally:
             stop.set()
             heartbeat.join()
@@ -223,16 +225,26 @@ def _finish(query: StreamingQuery) -> None:
         raise explained(query)
 
 
-def _watch(query: StreamingQuery, stop: Event) -> None:
+def _watch(query: StreamingQuery, stop: Event, counts: JobCounts) -> None:
+    looked_s = 0.0
     try:
         while query.isActive and not stop.wait(0.2):
-            pass
+            if time.monotonic() - looked_s >= IDLE_EVERY_S:
+                looked_s = time.monotonic()
+                if _is_idle(query):
+                    counts.went_on(BATCHES)
     except (Py4JError, OSError) as error:
         if not stop.is_set():
             raise MonitorError("Java, in which Spark runs, is gone: was it killed, or out of memory?") from error
     if not stop.is_set():
         raise explained(query)
     _stop(query)
+
+
+def _is_idle(query: StreamingQuery) -> bool:
+    """True between two batches: Spark has looked for new records, and found none. False while it asks Kafka."""
+    status = query.status
+    return not status["isTriggerActive"] and status["message"].startswith("Waiting for")
 
 
 def _stop(query: StreamingQuery) -> None:

@@ -1,7 +1,7 @@
 """Counts of the batches since the job started, for Prometheus and /readyz. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Lock
 
 from streaming.core.shard import ClusterCounts
@@ -10,6 +10,7 @@ from streaming.metrics.series import MOST_CLUSTERS, Series, histogram, label, se
 from streaming.newest_facts import FORGET_CLUSTER_MS
 from streaming.spark.health import BatchSummary, counts_by_cluster
 
+BATCHES, HEALTH = PARTS = ("batches", "health")  # of the work, each in a thread of its own
 NOT_KNOWN = ""  # the cluster of records that cannot be read, and of all beyond the most
 COUNTED = {
     m.JOB_EVENTS: "events",
@@ -21,9 +22,12 @@ COUNTED = {
 
 
 class JobCounts:
-    """The batches' thread and that of the heartbeat add; others read."""
+    """The batches' thread and that of the heartbeat add; others read. ``went_on`` is called with each step of BATCHES
+    and HEALTH.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, went_on: Callable[[str], object] = lambda part: None) -> None:
+        self.went_on = went_on
         self._batches = histogram(m.JOB_BATCHES)
         self._batch_ts: int | None = None
         self._append_ts: int | None = None

@@ -1,21 +1,25 @@
 """Serves the pages until ``stop`` is set."""
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from threading import Event
 
 from schemas.tables import FACTS
 from streaming.http_serving import base_address, begin_again_until, listening_socket, serve_until
 from streaming.metrics.exposition import Exposed
+from streaming.systemd import ServiceState
 from streaming.tables.facts_log import FactsLog
 from streaming.tables.storage import away_said
 from streaming.web.app import web_app
+from streaming.web.live.exposed import facts_troubles
 from streaming.web.live.watch import Watch
 from streaming.web.settings import WebSettings
 
 log = logging.getLogger(__name__)
 
 MOST_CONNECTIONS = 500
+PAGES, FACTS_READER = "pages", "facts"  # the parts of the work, each in a thread of its own
 
 
 def serve(settings: WebSettings, stop: Event) -> None:
@@ -23,12 +27,13 @@ def serve(settings: WebSettings, stop: Event) -> None:
     with away_said(settings.tables):
         if not FactsLog(f"{settings.tables}/{FACTS.name}").exists():
             log.warning("%s holds no facts yet: the pages are empty until a job writes some", settings.tables)
-        watch = Watch(settings.tables)
+        state = ServiceState((PAGES, FACTS_READER), lambda: facts_troubles(watch))
+        watch = Watch(settings.tables, partial(state.went_on, FACTS_READER))
         watch.read()
     over = Event()
     watch.start_reading(over)
     try:
-        serve_watched(settings, watch, stop)
+        serve_watched(settings, watch, stop, went_on=partial(state.went_on, PAGES))
     finally:
         over.set()
 
@@ -38,8 +43,17 @@ def keep_serving(settings: WebSettings, watch: Watch, stop: Event, exposed: Expo
     begin_again_until(stop, "the pages are not served", partial(serve_watched, settings, watch, stop, exposed))
 
 
-def serve_watched(settings: WebSettings, watch: Watch, stop: Event, exposed: Exposed | None = None) -> None:
-    """Serve what ``watch`` reads; the caller has started it. ``exposed``: the process's metrics; None: pages only."""
+def serve_watched(
+    settings: WebSettings,
+    watch: Watch,
+    stop: Event,
+    exposed: Exposed | None = None,
+    went_on: Callable[[], object] = lambda: None,
+) -> None:
+    """Serve what ``watch`` reads; the caller has started it. ``exposed``: the process's metrics; None: pages only.
+
+    ``went_on`` is called every second while it serves.
+    """
     web, (host, port) = settings.web, settings.web.address()
     listening = listening_socket(host, port, "web.listen")
     scheme = "https" if web.tls_cert_file else "http"
@@ -49,6 +63,7 @@ def serve_watched(settings: WebSettings, watch: Watch, stop: Event, exposed: Exp
         web_app(settings, watch, exposed),
         listening,
         MOST_CONNECTIONS,
+        went_on,
         ssl_certfile=web.tls_cert_file or None,
         ssl_keyfile=web.tls_key_file or None,
     )

@@ -1,4 +1,4 @@
-"""The files that evenkeel gives to begin with are those of conf/. No other file is overwritten."""
+"""The files that evenkeel gives to begin with are those of conf/ and deploy/systemd/. No other file is overwritten."""
 
 from pathlib import Path
 
@@ -7,7 +7,9 @@ import pytest
 from streaming.cli import main
 
 CONF = Path(__file__).parents[2] / "conf"
+UNITS = Path(__file__).parents[2] / "deploy" / "systemd"
 FILES = {path.relative_to(CONF): path.read_bytes() for path in CONF.rglob("*") if path.is_file()}
+FILES |= {Path("systemd", path.name): path.read_bytes() for path in UNITS.iterdir()}
 
 
 def exported(folder: Path) -> dict[Path, bytes]:

@@ -272,11 +272,21 @@ def test_file_that_cannot_be_read_at_all(tmp_path: Path) -> None:
         ("EVENKEEL__", "it is EVENKEEL__SECTION__KEY"),
         ("EVENKEEL__JOB__", "it is EVENKEEL__SECTION__KEY"),
         ("EVENKEEL__GROUPS__0", "did you mean EVENKEEL__GROUPS?"),
+        ("EVENKEEL__JOB__SHARD__FILE", "did you mean EVENKEEL__JOB__SHARDS?"),
         ("EVENKEEL__GROUPS__GROUP", "did you mean EVENKEEL__GROUPS?"),
     ],
 )
 def test_variable_that_matches_nothing_is_told_without_its_value(name: str, expected: str, tmp_path: Path) -> None:
     assert faults("", tmp_path, {name: "hunter2"}) == [f"{name}: matches no key; {expected}"]
+
+
+def test_a_variable_that_names_no_file_and_a_value_that_is_given_twice(tmp_path: Path) -> None:
+    away = {"EVENKEEL__JOB__SHARDS__FILE": "/nowhere/hunter2"}
+    assert faults("", tmp_path, away) == ["EVENKEEL__JOB__SHARDS__FILE: job.shards: a file that exists and can be read"]
+    twice = away | {"EVENKEEL__JOB__SHARDS": "4"}
+    assert faults("", tmp_path, twice) == [
+        "EVENKEEL__JOB__SHARDS__FILE: job.shards: not set while EVENKEEL__JOB__SHARDS is"
+    ]
 
 
 @pytest.mark.parametrize("name", ["EVENKEEL_CONFIG", "EVENKEEL", "XEVENKEEL__JOB__SHARDS"])

@@ -12,6 +12,7 @@ from streaming.config.sections import Config
 from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.settings import GroupRule
 from streaming.errors import ConfigError
+from streaming.secret_mask import masked
 
 Write = Callable[[str], Path]
 
@@ -66,6 +67,34 @@ def test_environment_text_becomes_what_the_key_asks_for(
 
 def test_environment_reaches_a_table_within_a_table() -> None:
     assert load_config(None, {"EVENKEEL__TABLES__RETENTION_DAYS__FACTS": "3"}).tables.retention_days.facts == 3
+
+
+def test_a_variable_may_name_a_file_with_the_value(tmp_path: Path) -> None:
+    for name, text in (("login", 'Login password="hunter2";\n'), ("key", "hunter3\n"), ("shards", "7\n")):
+        (tmp_path / name).write_text(text)
+    variables = {
+        "EVENKEEL__SOURCE__KAFKA__SASL_JAAS_CONFIG__FILE": f"{tmp_path}/login",
+        "EVENKEEL__COLLECTOR__ACCESS_KEY": "monitor",
+        "EVENKEEL__COLLECTOR__SECRET_KEY__FILE": f"{tmp_path}/key",
+        "EVENKEEL__COLLECTOR__FILE": f"{tmp_path}/events.jsonl",
+        "EVENKEEL__JOB__SHARDS__FILE": f"{tmp_path}/shards",
+    }
+    config = load_config(None, variables)
+    assert config.source.kafka_options() == {"kafka.sasl.jaas.config": 'Login password="hunter2";'}
+    assert config.collector.secret_key.get_secret_value() == "hunter3"
+    assert config.collector.file == f"{tmp_path}/events.jsonl", "a key of its own"
+    assert config.job.shards == 7
+    assert masked("hunter2 hunter3") == "*** ***"
+
+
+def test_a_file_may_be_a_credential_of_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "users").write_text("x")
+    variables = {"EVENKEEL__COLLECTOR__FILE": "$CREDENTIALS_DIRECTORY/users"}
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
+    with pytest.raises(ConfigError, match=r"set only in a service of systemd with LoadCredential="):
+        load_config(None, variables)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    assert load_config(None, variables).collector.file == f"{tmp_path}/users"
 
 
 def test_groups_come_from_the_environment_as_json(write: Write) -> None:

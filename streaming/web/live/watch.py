@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from threading import Event, Lock, Thread
 
 from schemas.facts import RebalanceFact
@@ -75,11 +75,11 @@ class Watch:
     """Watches the facts.
 
     ``known`` is replaced as a whole, so a request sees one moment. ``changes`` counts the changes. ``read_ts``: when
-    reading last succeeded, by this machine's clock; None: never.
+    reading last succeeded, by this machine's clock; None: never. ``went_on`` is called after each try to read.
     """
 
-    def __init__(self, tables: str) -> None:
-        self.tables = tables
+    def __init__(self, tables: str, went_on: Callable[[], object] = lambda: None) -> None:
+        self.tables, self._went_on = tables, went_on
         self.known = Known()
         self.changes = Changes()
         self.error: str | None = None
@@ -123,6 +123,7 @@ class Watch:
                 if said != self.error:
                     log.warning("the tables cannot be read, the pages show what was known before: %s", said)
                 self.error, pause = said, PAUSE_AFTER_ERROR_S
+            self._went_on()
             stop.wait(pause)
 
     def read(self) -> None:

@@ -1,0 +1,83 @@
+"""The units under a real systemd, in their real sandbox."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.systemd.booted import SYSTEMD, Booted
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(
+        os.geteuid() != 0 or not SYSTEMD.exists() or shutil.which("unshare") is None,
+        reason="needs root and systemd: apt-get install systemd util-linux",
+    ),
+]
+COMMON = '[collector]\nclusters = { prod = "127.0.0.1:1" }\noutput = "file"\n[web]\nlisten = "127.0.0.1:0"\n'
+NO_RIGHTS = "0000000000000000"
+
+
+def until(true: Callable[[], bool], within_s: float, what: str) -> None:
+    deadline = time.monotonic() + within_s
+    while not true():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.2)
+
+
+def test_services_work_in_their_sandbox_and_one_that_hangs_is_started_again() -> None:
+    names = [f"evenkeel-{name}.service" for name in ("collect", "notify", "web")]
+    with Booted(
+        dict.fromkeys(names, "WatchdogSec=10\nTimeoutAbortSec=1\nRestartSec=0"), {"evenkeel.toml": COMMON}
+    ) as one:
+        one.systemctl("start", *names)
+        for name in names:
+            pid = one.shown(name, "MainPID")
+            status = one.inside("cat", f"/proc/{pid}/status").stdout
+            assert f"CapBnd:\t{NO_RIGHTS}\n" in status
+            assert "NoNewPrivs:\t1\n" in status
+            assert "Seccomp:\t2\n" in status
+            assert one.shown(name, "User") == "evenkeel"
+        assert one.shown("evenkeel-collect.service", "StatusText") == "cluster prod: no broker answers"
+        time.sleep(12)  # longer than the watchdog waits
+        assert {name: one.shown(name, "NRestarts") for name in names} == dict.fromkeys(names, "0")
+
+        hung = one.shown("evenkeel-web.service", "MainPID")
+        one.inside("kill", "-STOP", hung)
+        until(lambda: one.shown("evenkeel-web.service", "NRestarts") == "1", 30, "it is not started again")
+        until(lambda: one.shown("evenkeel-web.service", "ActiveState") == "active", 30, "it does not start again")
+        for name in names:
+            one.systemctl("stop", name)
+            assert one.shown(name, "ExecMainStatus") == "0", one.log(name)
+            assert "Traceback" not in one.log(name)
+
+
+def test_what_is_refused_is_not_started_again() -> None:
+    with Booted({"evenkeel-collect.service": "RestartSec=0"}, {"evenkeel.toml": "[job]\nshards = 0\n"}) as one:
+        one.systemctl("start", "evenkeel-collect.service", check=False)
+        assert one.shown("evenkeel-collect.service", "ExecMainStatus") == "2"
+        assert one.shown("evenkeel-collect.service", "ActiveState") == "failed"
+        assert "job.shards = 0: a whole number" in one.log("evenkeel-collect.service")
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_the_job_works_in_its_sandbox() -> None:
+    more = (
+        '[source]\nkind = "files"\nfolder = "/var/lib/evenkeel/events"\n[job]\nshards = 4\nhealth_seconds = 1\n'
+        'projection_seconds = 1\n[spark]\njars_folder = "/opt/jars"\n'
+    )
+    with Booted({"evenkeel-run.service": ""}, {"evenkeel.toml": more}) as one:
+        one.inside("mkdir", "-p", "/var/lib/evenkeel/events")
+        one.systemctl("start", "evenkeel-run.service")
+        tables = "/var/lib/evenkeel/data/tables"
+        written = ["test", "-d", f"{tables}/monitor_health/_delta_log"]
+        until(lambda: one.inside(*written, check=False).returncode == 0, 120, "no projections")
+        one.systemctl("stop", "evenkeel-run.service")
+        said = one.log("evenkeel-run.service")
+        assert one.shown("evenkeel-run.service", "ExecMainStatus") == "0", said
+        for bad in ("Traceback", "Exception", " ERROR "):
+            assert bad not in said
