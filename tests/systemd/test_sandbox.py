@@ -80,4 +80,4 @@ def test_the_job_works_in_its_sandbox() -> None:
         said = one.log("evenkeel-run.service")
         assert one.shown("evenkeel-run.service", "ExecMainStatus") == "0", said
         for bad in ("Traceback", "Exception", " ERROR "):
-            assert bad not in said
+            assert bad not in said, said

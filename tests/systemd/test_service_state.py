@@ -230,11 +230,12 @@ def test_a_collector_falls_silent_when_its_output_hangs(tmp_path: Path, listenin
 
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.timeout(600)
 def test_a_job_falls_silent_when_the_storage_of_its_tables_hangs(tmp_path: Path, listening: Manager) -> None:
     (tmp_path / "events").mkdir()
     more = f'shards = 4\nhealth_seconds = 1\n[source]\nkind = "files"\nfolder = "{tmp_path}/events"\n'
     with service(tmp_path, listening, "run", "--config", configured(tmp_path, more)):
-        ready = listening.first("READY", "1", 120)
+        ready = listening.first("READY", "1", 400)
         assert ready["WATCHDOG"] == "1"
         for _ in range(3):
             assert listening.next(10)["WATCHDOG"] == "1", "while no events come"
