@@ -84,10 +84,17 @@ def connects(own_kafka: LoopbackKafka) -> Callable[[object], tuple[object, objec
     return partial(connect, own_kafka.bootstrap_servers, {}, "collectors")
 
 
+def probed() -> Reach:
+    """Of a collector whose brokers answered at its start."""
+    found = Reach(interval_s=1)
+    found.probed("prod", True, time.monotonic())
+    return found
+
+
 @contextmanager
 def collector(own_kafka: LoopbackKafka) -> Iterator[Elected]:
     """A member of the group that asks the cluster ``prod``, as soon as it may."""
-    membership = Membership(["prod"], connects(own_kafka), "collectors", Reach(interval_s=1))
+    membership = Membership(["prod"], connects(own_kafka), "collectors", probed())
     membership.start()
     try:
         elected = Elected("prod", membership)
@@ -137,6 +144,31 @@ def test_a_collector_that_gets_no_answers_hands_over_to_one_that_does(
             second.stopped()
         finally:
             other.close()
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_a_collector_that_is_not_answered_at_its_start_is_given_no_cluster_of_another(own_kafka: LoopbackKafka) -> None:
+    """Each cluster in partitions of its own, so that half of them would move to it."""
+    clusters = [f"cluster-{number}" for number in range(60)]
+    blind, answered = Reach(interval_s=1), Reach(interval_s=1)
+    for cluster in clusters:
+        blind.probed(cluster, False, time.monotonic())
+        answered.probed(cluster, True, time.monotonic())
+    first = Membership(clusters, connects(own_kafka), "collectors", answered)
+    second = Membership(clusters, connects(own_kafka), "collectors", blind)
+    first.start()
+    try:
+        until(lambda: all(map(first.may_ask, clusters)))
+        second.start()
+        until(lambda: second._term.is_valid(time.monotonic()))
+        time.sleep(3)
+        assert not any(map(second.may_ask, clusters))
+        first.close()
+        until(lambda: all(map(second.may_ask, clusters)), 20)  # better than nobody
+    finally:
+        first.close()
+        second.close()
 
 
 @pytest.mark.kafka
@@ -273,7 +305,7 @@ def test_a_lost_connection_costs_the_membership_only_after_long(
         consumers.append(LosesConnection())
         return consumers[-1], consumers[-1]
 
-    collectors = Membership(["prod"], connect_again, "collectors", Reach(interval_s=1))
+    collectors = Membership(["prod"], connect_again, "collectors", probed())
     collectors.start()
     time.sleep(1)
     collectors.close()

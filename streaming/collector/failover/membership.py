@@ -35,6 +35,7 @@ STOP_ASKING_WITHIN_S = 4  # Kafka's session goes on meanwhile, since it is longe
 WRITE_WITHIN_S = 3
 SEGMENT_MS = 3_600_000  # Kafka compacts closed segments only
 CONNECT_WITHIN_S = 5
+PROBED_WITHIN_S = 3  # at the start; a probe takes 2 s at most
 RETRY_AFTER_S = 2
 KEEP_MEMBER_S = 60  # a Kafka that restarts knows its members from before; a new one waits for the old one's session
 log = logging.getLogger(__name__)
@@ -156,10 +157,10 @@ class Membership(ConsumerRebalanceListener):
             return cluster in self._asking
 
     def is_to_probe(self, cluster: str) -> bool:
-        """Returns whether the collector that asks the cluster gets no answers, as far as Kafka says."""
+        """At the start, and while the collector that asks the cluster gets no answers, as far as Kafka says."""
         number, now_s = partition_of(cluster), time.monotonic()
-        is_wanted = number in self._assignor.wanted and number not in self._owned
-        return is_wanted and self._term.is_valid(now_s) and self.reach.is_probe_due(cluster, now_s)
+        is_wanted = number in self._assignor.wanted and number not in self._owned and self._term.is_valid(now_s)
+        return self.reach.is_probe_due(cluster, now_s) and (is_wanted or not self.reach.has_probed([cluster]))
 
     def record(self, cluster: str) -> bytes | None:
         """The newest record of a cluster that it may ask."""
@@ -180,7 +181,7 @@ class Membership(ConsumerRebalanceListener):
     def _run(self) -> None:
         while not self._over.is_set():
             try:
-                self._assignor = ReachAssignor(self._topic, self._report(time.monotonic()))
+                self._assignor = ReachAssignor(self._topic, Report())
                 consumer, self._producer = self._connect(self._assignor)
                 self._follow(consumer)
             except (KafkaError, OSError) as error:
@@ -189,8 +190,16 @@ class Membership(ConsumerRebalanceListener):
                 log.exception("Kafka does not say which collector asks")
             self._over.wait(RETRY_AFTER_S)
 
+    def _wait_for_probes(self) -> None:
+        """A collector that is not answered when it joins is given no cluster that another one asks."""
+        ends_s = time.monotonic() + PROBED_WITHIN_S
+        while not self.reach.has_probed(self._clusters) and time.monotonic() < ends_s and not self._over.is_set():
+            self._over.wait(POLL_MS / 1000)
+        self._assignor.report = self._report(time.monotonic())
+
     def _follow(self, consumer: Any) -> None:
         try:
+            self._wait_for_probes()
             consumer.subscribe([self._topic], listener=self)
             connected_s = time.monotonic()
             while not self._over.is_set():

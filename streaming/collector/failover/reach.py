@@ -7,7 +7,7 @@ cluster themselves. One that gets answers takes the cluster over. Where none get
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 # A collector says that it gets no answers after so long. Beside the longest time-out of a list (3 s) and two rounds of
@@ -84,6 +84,9 @@ class Reach:
             self._unanswered_since_s.pop(cluster, None)
 
     # --- by one that does not
+
+    def has_probed(self, clusters: Iterable[str]) -> bool:
+        return all(cluster in self._probed_s for cluster in clusters)
 
     def is_probe_due(self, cluster: str, now_s: float) -> bool:
         return now_s - self._probed_s.get(cluster, -math.inf) >= self._interval_s
