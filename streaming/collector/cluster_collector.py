@@ -173,7 +173,7 @@ class ClusterCollector:
         """Waits until one of the tasks is done, the time is over, or this collector leads no longer."""
         end = time.monotonic() + seconds
         while self._permission.may_ask() and (left_s := end - time.monotonic()) > 0:
-            self._leadership.note(self.watched.probe.is_answered)
+            self._leadership.note(self.watched.probe.silent_since_s)
             wait_s = min(left_s, self._leadership.check_every_s)
             done, _ = await asyncio.wait(tasks, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
             if done:

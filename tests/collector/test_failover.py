@@ -132,9 +132,9 @@ def test_a_collector_that_gets_no_answers_hands_over_to_one_that_does(
         try:
             for _ in range(10):  # the other one is a member, and probes nothing while the first one is answered
                 asyncio.run(second.stand_by(answered))
-                first.note(True)
+                first.note(None)
             assert not other.is_to_probe("prod")
-            until(lambda: bool(first.note(False)) or other.is_to_probe("prod"), 20)
+            until(lambda: bool(first.note(-math.inf)) or other.is_to_probe("prod"), 20)
             assert first.may_ask()  # nobody is known who gets answers
             until(lambda: bool(asyncio.run(second.stand_by(answered))) or not first.may_ask(), 20)
             assert not second.begin()  # before the first one has stopped

@@ -20,8 +20,9 @@ class Leadership(Protocol):
 
     ``slow_after_ms``: for so long after the beginning, requests of the collector before may still wait for an answer.
     ``check_every_s``: how often ``begin`` or ``may_ask`` may have another answer.
-    ``note``: whether brokers answer what is asked. ``stand_by`` waits for a moment while another collector asks; it
-    calls ``probe``, to know whether brokers would answer this one, when they do not answer the other one.
+    ``note``: since when no broker answers, by the monotonic clock. ``stand_by`` waits for a moment while another
+    collector asks; it calls ``probe``, to know whether brokers would answer this one, when they leave the other one
+    without answers.
     """
 
     @property
@@ -34,7 +35,7 @@ class Leadership(Protocol):
 
     def begin(self) -> bool: ...
 
-    def note(self, is_answered: bool) -> None: ...
+    def note(self, silent_since_s: float | None) -> None: ...
 
     async def stand_by(self, probe: Callable[[], Awaitable[bool]]) -> None: ...
 
@@ -60,7 +61,7 @@ class Alone:
     def begin(self) -> bool:
         return True
 
-    def note(self, is_answered: bool) -> None:
+    def note(self, silent_since_s: float | None) -> None:
         """Nobody else could be answered."""
 
     async def stand_by(self, probe: Callable[[], Awaitable[bool]]) -> None:
@@ -87,8 +88,8 @@ class Elected:
     def begin(self) -> bool:
         return self._membership.begin(self._cluster)
 
-    def note(self, is_answered: bool) -> None:
-        self._membership.reach.note(self._cluster, is_answered, time.monotonic())
+    def note(self, silent_since_s: float | None) -> None:
+        self._membership.reach.note(self._cluster, silent_since_s)
 
     async def stand_by(self, probe: Callable[[], Awaitable[bool]]) -> None:
         if self._membership.is_to_probe(self._cluster):

@@ -152,7 +152,7 @@ class Membership(ConsumerRebalanceListener):
         """Returns whether the cluster is asked by this collector from now on."""
         with self._changed:
             if self.may_ask(cluster) and cluster not in self._asking:
-                self.reach.begin(cluster)
+                self.reach.begin(cluster, time.monotonic())
                 self._asking.add(cluster)
             return cluster in self._asking
 

@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-# A collector says that it gets no answers after so long. Beside the longest time-out of a list (3 s) and two rounds of
-# 5 s, it leaves room for a broker that restarts. Kafka takes as long to give a dead collector's clusters away.
+# A collector says that it gets no answers when its brokers have left it without any for so long. In that time a list is
+# asked for again in three rounds of 5 s, and a table, which may take 10 s, has come. A broker that restarts is away for
+# longer: another collector finds it away, too, and nothing moves.
 UNANSWERED_S = 15
 KEEP_S = 30  # after the next probe would be due, what was found counts no more; a handover takes 10 s at most
 NEWS_AFTER_S = 60  # between two reports, if the second has only better news: each costs the group a rebalance
@@ -50,6 +51,7 @@ class Reach:
         self._interval_s = interval_s
         self._patience_s = max(UNANSWERED_S, 2 * interval_s)
         self._keep_s = KEEP_S + interval_s
+        self._began_s: dict[str, float] = {}
         self._unanswered_since_s: dict[str, float] = {}
         self._reached_since_s: dict[str, float] = {}
         self._probed_s: dict[str, float] = {}
@@ -67,16 +69,17 @@ class Reach:
 
     # --- by the one that asks the cluster
 
-    def begin(self, cluster: str) -> None:
+    def begin(self, cluster: str, now_s: float) -> None:
+        self._began_s[cluster] = now_s
         self._unanswered_since_s.pop(cluster, None)
         self._reached_since_s.pop(cluster, None)
 
-    def note(self, cluster: str, is_answered: bool, now_s: float) -> None:
-        """``is_answered``: a broker has answered what it was asked last."""
-        if is_answered:
+    def note(self, cluster: str, silent_since_s: float | None) -> None:
+        """``silent_since_s``: every broker has been asked since then, and none has answered. None: one has."""
+        if silent_since_s is None:
             self._unanswered_since_s.pop(cluster, None)
         else:
-            self._unanswered_since_s.setdefault(cluster, now_s)
+            self._unanswered_since_s[cluster] = max(silent_since_s, self._began_s[cluster])
 
     def stopped(self, cluster: str, now_s: float) -> None:
         """A silence that was short is forgotten: nothing would end it."""

@@ -181,9 +181,9 @@ class ClusterProbe:
     # --- what is exposed
 
     @property
-    def is_answered(self) -> bool:
-        """Returns whether some broker has answered what it was asked last."""
-        return self._transport.is_answered
+    def silent_since_s(self) -> float | None:
+        """Since when every broker has been silent, by the monotonic clock, though each was asked; None: one is not."""
+        return self._transport.silent_since_s
 
     def not_asked(self) -> Counter[str]:
         """How many clients were due and not asked in the last round of their group, by why."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Collection, Coroutine, Iterable, Mapping
 from typing import Any, TypeVar
@@ -34,12 +35,13 @@ class LiveTransport:
         self._producers: dict[str, tuple[int, asyncio.Task[tuple[Reply, Channels]]]] = {}  # and when they were asked
         self._silent_on_connections: dict[str, set[str]] = {}  # by group, the brokers that did not answer its last 203
         self._background: set[asyncio.Task[None]] = set()
-        self._answering: set[str] = set()
+        self._silent_since_s: dict[str, float] = {}  # by broker that has not answered since it was asked
 
     @property
-    def is_answered(self) -> bool:
-        """Returns whether some broker has answered what it was asked last."""
-        return any(name in self._addresses for name in self._answering)
+    def silent_since_s(self) -> float | None:
+        """Since when every broker has been silent, by the monotonic clock, though each was asked; None: one is not."""
+        since_s = [self._silent_since_s[name] for name in self._addresses if name in self._silent_since_s]
+        return None if len(since_s) < len(self._addresses) else max(since_s, default=-math.inf)
 
     async def ask(self, broker: str, request: Request, lane: Lane = Lane.LISTS, timeout_ms: int = 0) -> Reply:
         """Ask a broker by its name, at its current address."""
@@ -48,11 +50,11 @@ class LiveTransport:
             return Reply(self.clock.now_ms(), 0, None, NO_ADDRESS, self.clock.steady_ms())
         policy = self._policy
         timeout_ms = timeout_ms or (policy.tables_timeout_ms if lane is Lane.TABLES else policy.timeout_ms)
+        if lane is not Lane.CLIENTS:  # a client in trouble makes its broker late
+            self._silent_since_s.setdefault(broker, time.monotonic())
         reply = await self._client.ask(address, request, timeout_ms / 1000, lane)
         if reply.frame is not None:
-            self._answering.add(broker)
-        elif lane is not Lane.CLIENTS:  # a client in trouble makes a broker late
-            self._answering.discard(broker)
+            self._silent_since_s.pop(broker, None)
         return reply
 
     # --- what is asked of brokers
