@@ -317,7 +317,7 @@ def test_a_partition_is_given_back_before_another_collector_has_it() -> None:
     assert sum(map(len, later[-1].values())) == 12
 
 
-def test_collectors_of_an_older_version_are_in_the_same_group() -> None:
+def test_a_member_that_reports_nothing_may_be_in_the_group() -> None:
     assignors = {name: ReachAssignor("collectors", UNANSWERED) for name in "ab"}
     members = [Member(name, one) for name, one in assignors.items()]
     members[1].metadata.user_data = b""

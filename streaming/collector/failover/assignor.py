@@ -13,8 +13,6 @@ from streaming.collector.failover.reach import Report, agreed, decode, wanted
 class ReachAssignor(CooperativeStickyAssignor):
     """Moves partitions as its parent does, one rebalance to give back and one to take, but by ``reach.agreed``.
 
-    It has its parent's name. So collectors of a version before this one may be in the group. They report nothing, and
-    as leaders of the group they move nothing because of a report.
     ``report`` is sent with the next rebalance, ``said`` was sent with the last one. ``wanted``: what ``reach.wanted``
     found in it. All members follow the one ``topic``.
     """

@@ -31,7 +31,7 @@ class Report(NamedTuple):
 
 
 def decode(data: bytes | memoryview | None) -> Report:
-    """A collector of a version before this one says nothing."""
+    """What cannot be read says nothing: of another version, or of another program in the group."""
     try:
         read = json.loads(bytes(data or b"{}"))
         return Report(frozenset(map(int, read.get("unanswered", ()))), frozenset(map(int, read.get("reached", ()))))
