@@ -13,6 +13,8 @@ from referencing import Registry, Resource
 
 from streaming import __version__
 from streaming.cli import main, parser_with
+from streaming.config.alerts import Alerts
+from streaming.config.sections import Config
 from streaming.metrics.endpoints import ENDPOINTS, STANDBY_IS_READY
 from tests.kubernetes import make_schemas
 from tests.kubernetes.chart import CHART, NAMES, RULES, checksum, golden, objects, values
@@ -21,7 +23,7 @@ SCHEMAS = {path.name: json.loads(path.read_text()) for path in make_schemas.SCHE
 WAITS = ("run", "notify")  # commands with --standby
 Object = dict[str, Any]
 
-pytestmark = pytest.mark.parametrize("name", NAMES)
+each = pytest.mark.parametrize("name", NAMES)
 
 
 @lru_cache
@@ -46,6 +48,7 @@ def files(name: str) -> dict[str, str]:
     return dict(config["data"])
 
 
+@each
 def test_it_is_of_this_chart(name: str) -> None:
     said = golden(name).read_text(encoding="utf-8").partition("\n")[0].split()[-1]
     assert said == checksum(name), (
@@ -53,6 +56,7 @@ def test_it_is_of_this_chart(name: str) -> None:
     )
 
 
+@each
 def test_kubernetes_accepts_every_object(name: str) -> None:
     registry = Registry().with_resources(
         (file, Resource.from_contents({"$schema": Draft7Validator.META_SCHEMA["$schema"], **schema}))
@@ -87,6 +91,7 @@ def on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable
     return write
 
 
+@each
 def test_evenkeel_accepts_the_configuration(
     name: str,
     on_this_machine: Callable[[str], Path],
@@ -100,6 +105,7 @@ def test_evenkeel_accepts_the_configuration(
     assert main(["check-config", str(path)]) == 2
 
 
+@each
 def test_evenkeel_accepts_what_the_environment_overrides(
     name: str,
     on_this_machine: Callable[[str], Path],
@@ -115,6 +121,7 @@ def test_evenkeel_accepts_what_the_environment_overrides(
     assert status == 0, capsys.readouterr().out
 
 
+@each
 @pytest.mark.slow  # it imports four commands
 def test_evenkeel_knows_every_command_line(name: str) -> None:
     for component, _, container in deployments(name):
@@ -124,6 +131,7 @@ def test_evenkeel_knows_every_command_line(name: str) -> None:
         assert "command" not in container  # the image's own entry point
 
 
+@each
 def test_probes_ask_what_evenkeel_answers(name: str) -> None:
     for component, _, container in deployments(name):
         (port,) = container["ports"]
@@ -141,6 +149,7 @@ def test_probes_ask_what_evenkeel_answers(name: str) -> None:
         assert query == (STANDBY_IS_READY.decode() if component in WAITS else "")
 
 
+@each
 def test_pods_have_no_rights_that_they_do_not_need(name: str) -> None:
     (account,) = of_kind(name, "ServiceAccount")
     assert account["automountServiceAccountToken"] is False
@@ -159,6 +168,7 @@ def test_pods_have_no_rights_that_they_do_not_need(name: str) -> None:
         assert mounted == {"/tmp", "/var/lib/evenkeel"}
 
 
+@each
 def test_what_is_selected_is_there(name: str) -> None:
     pods = [one["spec"]["template"]["metadata"]["labels"] for one in of_kind(name, "Deployment")]
     services = [one["metadata"]["labels"] for one in of_kind(name, "Service")]
@@ -180,6 +190,7 @@ def test_what_is_selected_is_there(name: str) -> None:
     assert {end["port"] for one in monitors for end in one["spec"]["endpoints"]} <= ports
 
 
+@each
 def test_two_of_a_component_may_not_be_evicted_at_once_and_do_not_share_a_node(name: str) -> None:
     budgets = {one["metadata"]["name"] for one in of_kind(name, "PodDisruptionBudget")}
     several = [one for one in of_kind(name, "Deployment") if one["spec"]["replicas"] > 1]
@@ -190,6 +201,7 @@ def test_two_of_a_component_may_not_be_evicted_at_once_and_do_not_share_a_node(n
         assert [each["topologyKey"] for each in spread][:1] == ["kubernetes.io/hostname"]
 
 
+@each
 def test_a_volume_of_one_node_keeps_its_pods_there_and_is_replaced_before_the_next_one_starts(name: str) -> None:
     claims = of_kind(name, "PersistentVolumeClaim")
     shared = any(one["spec"]["accessModes"] == ["ReadWriteMany"] for one in claims)
@@ -201,6 +213,7 @@ def test_a_volume_of_one_node_keeps_its_pods_there_and_is_replaced_before_the_ne
         assert one["spec"]["replicas"] == 1 or not bound
 
 
+@each
 def test_a_job_whose_notifier_does_not_see_what_others_sent_sends_nothing(name: str) -> None:
     for component, pods, container in deployments(name):
         mounts = any("persistentVolumeClaim" in volume for volume in pods["volumes"])
@@ -211,14 +224,21 @@ def test_a_job_whose_notifier_does_not_see_what_others_sent_sends_nothing(name: 
             assert "sinks" not in files(name)[Path(*alerts).name]
 
 
-def test_the_docs_begin_with_the_small_values(name: str) -> None:
+def test_the_docs_begin_with_the_small_values() -> None:
     block = "".join(f"    {line}" for line in values("small").read_text(encoding="utf-8").splitlines(True)[1:])
     for page in ("install.md", "install.zh-CN.md"):
         assert f"\n\n{block}\n" in (CHART.parents[2] / "docs" / page).read_text(encoding="utf-8")
 
 
+@each
 def test_the_chart_has_the_version_and_the_rules_of_evenkeel(name: str) -> None:
     chart = (CHART / "Chart.yaml").read_text(encoding="utf-8")
     assert re.findall(r'(?m)^(?:version|appVersion): "?([^"\n]+)', chart) == [__version__, __version__]
     assert RULES.samefile(CHART.parents[2] / "conf" / "prometheus" / "evenkeel-rules.yml")
     assert {one["metadata"]["labels"]["app.kubernetes.io/version"] for one in rendered(name)} == {__version__}
+
+
+def test_values_have_the_sections_of_the_configuration_and_of_the_alert_rules() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))["properties"]
+    assert schema["config"]["properties"].keys() == Config.model_fields.keys()
+    assert schema["alerts"]["properties"].keys() == Alerts.model_fields.keys()
