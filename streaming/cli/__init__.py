@@ -23,6 +23,7 @@ COMMANDS = {  # each is a module here, with ``run`` and, if it has options of it
     "collect": "ask RocketMQ clusters, and send what they say to Kafka or a file",
     "notify": "send alerts to people, in a process apart from the job",
     "web": "show groups, alerts and their causes in a browser",
+    "reload": "have a running process read its configuration again: alert rules and the level of the log",
     "silence": "get no pages about some groups for a while",
     "demo": "watch recordings of a real RocketMQ and a simulated fleet, live on a real Kafka",
     "replay": "play a recording or a file of events to its end",
@@ -49,6 +50,7 @@ EXAMPLES = {  # shown at the end of the help of each
     "collect": "evenkeel collect --config my.toml --dry-run",
     "notify": "evenkeel notify --config my.toml --test",
     "web": "evenkeel web --config my.toml --listen 127.0.0.1:8400",
+    "reload": "evenkeel reload 4711",
     "silence": "evenkeel silence --config my.toml --group 'orders-*' --for 2h --by 'Li Wei' --why 'new hosts'",
     "demo": "evenkeel demo --seconds 90",
     "replay": "evenkeel replay recorded.jsonl.gz --engine core --json",
@@ -70,7 +72,7 @@ EXAMPLES = {  # shown at the end of the help of each
     "version": "evenkeel version",
 }
 DOCS = Path(__file__).parents[1] / "docs"
-WITHOUT_CONFIG = ("demo", "config", "check-config", "conformance", "jars", "completion", "version")
+WITHOUT_CONFIG = ("demo", "config", "reload", "check-config", "conformance", "jars", "completion", "version")
 
 
 class Terminated(KeyboardInterrupt):

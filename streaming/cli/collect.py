@@ -2,9 +2,11 @@
 
 import argparse
 
-from streaming.cli.configuration import add_metrics_option, configured, metrics_option
+from streaming.cli.configuration import add_metrics_option, metrics_option, read
 from streaming.cli.exit_status import DONE, INCOMPLETE
 from streaming.cli.options import writable
+from streaming.cli.reload import Reload, reloaded_by_signal
+from streaming.config.alerts import Alerts
 from streaming.wording.names import plain
 
 
@@ -30,7 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises MonitorError for a configuration that is refused, and what cannot be set up.
     """
-    config = configured(arguments, metrics_option(arguments), writes=())
+    reload = Reload(lambda: (read(arguments, metrics_option(arguments), writes=()), Alerts()))  # it reads no rules
+    config = reload.config
     from streaming.collector.service import collect, dry_run
 
     if arguments.dry_run:
@@ -40,5 +43,6 @@ def run(arguments: argparse.Namespace) -> int:
             for line in footprint.lines:
                 print(plain(line), flush=True)
         return DONE if is_complete else INCOMPLETE
-    collect(config, arguments.record)
+    with reloaded_by_signal(reload):
+        collect(config, arguments.record)
     return 0

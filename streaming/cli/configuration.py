@@ -31,15 +31,34 @@ def configured(
     ``options`` of the command line win over all: by option, the variable that it stands for and its value.
     ``writes``: keys of the folders that the command writes to; other folders need not exist or be writable.
     """
-    options = options or {}
+    config = read(arguments, options or {}, writes)
+    configure_logs(config.log)
+    return config
+
+
+def read_with_alerts(
+    arguments: argparse.Namespace,
+    options: Mapping[str, tuple[str, str]],
+    writes: Container[KeyPath] = EVERY_FOLDER,
+) -> tuple[Config, Alerts]:
+    """As ``configured_with_alerts``, but the settings of logs are not applied."""
     try:
-        config = load_config(arguments.config, os.environ | dict(options.values()), writes)
+        config = read(arguments, options, writes)
+    except ConfigFaults as refused:
+        raise ConfigFaults([*refused.faults, *faults_of_alerts(refused.rest)]) from None
+    return config, load_alerts(config)
+
+
+def read(
+    arguments: argparse.Namespace, options: Mapping[str, tuple[str, str]], writes: Container[KeyPath] = EVERY_FOLDER
+) -> Config:
+    """As ``configured``, but the settings of logs are not applied."""
+    try:
+        return load_config(arguments.config, os.environ | dict(options.values()), writes)
     except ConfigFaults as refused:
         option_of = {variable: option for option, (variable, _) in options.items()}
         faults = [replace(fault, where=option_of.get(fault.where, fault.where)) for fault in refused.faults]
         raise ConfigFaults(faults, refused.rest) from None
-    configure_logs(config.log)
-    return config
 
 
 def configured_with_alerts(
@@ -48,11 +67,9 @@ def configured_with_alerts(
     writes: Container[KeyPath] = EVERY_FOLDER,
 ) -> tuple[Config, Alerts]:
     """The configuration and the alert rules that it names. Raises ConfigError with every fault of both."""
-    try:
-        config = configured(arguments, options, writes)
-    except ConfigFaults as refused:
-        raise ConfigFaults([*refused.faults, *faults_of_alerts(refused.rest)]) from None
-    return config, load_alerts(config)
+    config, alerts = read_with_alerts(arguments, options or {}, writes)
+    configure_logs(config.log)
+    return config, alerts
 
 
 def add_metrics_option(parser: argparse.ArgumentParser) -> None:

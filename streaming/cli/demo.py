@@ -107,7 +107,7 @@ def _served(config: Config, job: JobCounts, stop: Event) -> Iterator[Callable[[]
     """Pages and metrics, as in ``run``. Gives what starts a notifier, which ends with ``stop``."""
     from streaming.notifier.exposed import NotifierCounts
     from streaming.notifier.from_config import notifier_settings
-    from streaming.notifier.threads import keep_delivering
+    from streaming.notifier.threads import SettingsInForce, keep_delivering
     from streaming.standby import Standby
     from streaming.web.live.watch import Watch
     from streaming.web.server import keep_serving
@@ -117,11 +117,12 @@ def _served(config: Config, job: JobCounts, stop: Event) -> Iterator[Callable[[]
     shown, sent = web_settings(config, alerts), notifier_settings(config, alerts)
     site = shown.site._replace(is_played=True)
     shown, sent = shown._replace(site=site), sent._replace(site=site)
+    in_force = SettingsInForce(sent)
     watch, counts, over = Watch(config.tables.path), NotifierCounts(), Event()
     web = Thread(target=keep_serving, args=(shown, watch, over), name="web", daemon=True)
-    delivering = (sent, stop, counts, Standby("the notifier"))
+    delivering = (in_force, stop, counts, Standby("the notifier"))
     notifier = Thread(target=keep_delivering, args=delivering, name="notifier", daemon=True)
-    exposed = exposed_by_run(config, watch, sent, counts, job, Standby("the job"))
+    exposed = exposed_by_run(config, watch, in_force, counts, job, Standby("the job"))
     start_serving(config.metrics.address(), exposed, over)
     web.start()
     reader = watch.start_reading(over)

@@ -4,22 +4,26 @@
 """
 
 import argparse
+from functools import partial
 from threading import Event
 
 from streaming.cli.configuration import (
     add_metrics_option,
     add_standby_option,
-    configured_with_alerts,
     metrics_option,
+    read_with_alerts,
 )
 from streaming.cli.exit_status import DONE, NOT_RIGHT
+from streaming.cli.reload import Reload, reloaded_by_signal
+from streaming.config.alerts import Alerts
 from streaming.config.cross_key_checks import NOTIFIER, TABLES
+from streaming.config.sections import Config
 from streaming.metrics.endpoints import start_serving
 from streaming.metrics.exposition import Exposed
 from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.from_config import notifier_settings
 from streaming.notifier.send_test_page import test_destinations
-from streaming.notifier.threads import PARTS, NotifierSettings, keep_delivering
+from streaming.notifier.threads import PARTS, NotifierSettings, SettingsInForce, keep_delivering
 from streaming.shutdown_signals import ended_by_signals
 from streaming.standby import Standby
 from streaming.systemd import ServiceState
@@ -42,22 +46,30 @@ def run(arguments: argparse.Namespace) -> int:
     Raises MonitorError for what is refused, and, without --standby, while another notifier delivers.
     """
     writes = () if arguments.test else (TABLES, NOTIFIER)
-    config, alerts = configured_with_alerts(arguments, metrics_option(arguments), writes)
-    settings = notifier_settings(config, alerts, file=arguments.config)
+    reload = Reload(partial(read_with_alerts, arguments, metrics_option(arguments), writes))
+    config = reload.config
+    settings = notifier_settings(config, reload.alerts, file=arguments.config)
     if arguments.test:
         return _test(settings)
     stop, counts = Event(), NotifierCounts()
 
     def troubles() -> list[str]:
-        return standby.troubles() or counts.troubles(settings.limits, settings.now_ms())
+        limits = in_force.settings.limits
+        return standby.troubles() or counts.troubles(limits, settings.now_ms())
 
     state = ServiceState(PARTS, troubles)
     standby = Standby("the notifier", state.tell)
-    settings = settings._replace(went_on=state.went_on)
+    in_force = SettingsInForce(settings._replace(went_on=state.went_on))
+
+    def take(config: Config, alerts: Alerts) -> None:
+        taken = notifier_settings(config, alerts, file=arguments.config)
+        in_force.settings = taken._replace(went_on=state.went_on)
+
+    reload.take = take
     exposed = Exposed("notify", [standby.series, counts.series], troubles, standby.is_waiting)
     start_serving(config.metrics.address(), exposed, stop)
-    with ended_by_signals(stop):
-        keep_delivering(settings, stop, counts, standby if arguments.standby else None)
+    with reloaded_by_signal(reload), ended_by_signals(stop):
+        keep_delivering(in_force, stop, counts, standby if arguments.standby else None)
     return 0
 
 

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 from streaming.cli.configuration import (
     add_metrics_option,
     add_standby_option,
-    configured_with_alerts,
     metrics_option,
+    read_with_alerts,
 )
+from streaming.cli.reload import READ_ONCE_BY_PAGES, Reload, reloaded_by_signal
 from streaming.config.alerts import Alerts
 from streaming.config.sections import Config
 
 if TYPE_CHECKING:
     from streaming.metrics.exposition import Exposed
     from streaming.notifier.exposed import NotifierCounts
-    from streaming.notifier.threads import NotifierSettings
+    from streaming.notifier.threads import SettingsInForce
     from streaming.spark.job_counts import JobCounts
     from streaming.standby import Standby
     from streaming.web.live.watch import Watch
@@ -38,29 +39,37 @@ def run(arguments: argparse.Namespace) -> int:
 
     The notifier reads only what detection has written: if the notifier fails, detection goes on.
     """
-    config, alerts = configured_with_alerts(arguments, metrics_option(arguments))
+    reload = Reload(partial(read_with_alerts, arguments, metrics_option(arguments)))
+    config, alerts = reload.config, reload.alerts
     from streaming.notifier.exposed import NotifierCounts
     from streaming.notifier.from_config import notifier_settings
-    from streaming.notifier.threads import keep_delivering
+    from streaming.notifier.threads import SettingsInForce, keep_delivering
     from streaming.spark.job_counts import PARTS, JobCounts
     from streaming.spark.service import serve
     from streaming.standby import Standby
     from streaming.systemd import ServiceState
 
-    settings = notifier_settings(config, alerts, file=arguments.config)
+    in_force = SettingsInForce(notifier_settings(config, alerts, file=arguments.config))
     stop, counts = Event(), NotifierCounts()
-    state = ServiceState(PARTS, lambda: troubles_of_run(settings, counts, job, standby))
+    state = ServiceState(PARTS, lambda: troubles_of_run(in_force, counts, job, standby))
     job, standby = JobCounts(state.went_on), Standby("the job", state.tell)
-    delivering = (settings, stop, counts, Standby("the notifier"))
+    delivering = (in_force, stop, counts, Standby("the notifier"))
     notifier = Thread(target=keep_delivering, args=delivering, name="notifier", daemon=True)
-    beside = _pages_and_metrics(config, alerts, arguments, settings, counts, job, standby, stop)
+    beside = _pages_and_metrics(config, alerts, arguments, in_force, counts, job, standby, stop)
+
+    def take(config: Config, alerts: Alerts) -> None:
+        in_force.settings = notifier_settings(config, alerts, file=arguments.config)
+
+    reload.take = take
+    reload.read_once = READ_ONCE_BY_PAGES if config.web.in_run else ()
 
     def begin() -> None:
         notifier.start()
         beside()
 
     try:
-        serve(config, stop, begin, job, standby if arguments.standby else None)
+        with reloaded_by_signal(reload):
+            serve(config, stop, begin, job, standby if arguments.standby else None)
     finally:
         stop.set()
         if notifier.is_alive():
@@ -72,7 +81,7 @@ def _pages_and_metrics(
     config: Config,
     alerts: Alerts,
     arguments: argparse.Namespace,
-    settings: "NotifierSettings",
+    in_force: "SettingsInForce",
     counts: "NotifierCounts",
     job: "JobCounts",
     standby: "Standby",
@@ -90,7 +99,7 @@ def _pages_and_metrics(
 
     pages = web_settings(config, alerts, arguments.config) if config.web.in_run else None
     watch = Watch(config.tables.path)
-    exposed = exposed_by_run(config, watch, settings, counts, job, standby)
+    exposed = exposed_by_run(config, watch, in_force, counts, job, standby)
     start_serving(config.metrics.address(), exposed, stop)
 
     def start() -> None:
@@ -104,7 +113,7 @@ def _pages_and_metrics(
 def exposed_by_run(
     config: Config,
     watch: "Watch",
-    settings: "NotifierSettings",
+    in_force: "SettingsInForce",
     counts: "NotifierCounts",
     job: "JobCounts",
     standby: "Standby",
@@ -114,15 +123,16 @@ def exposed_by_run(
     from streaming.web.live.exposed import facts_reader
 
     readers = [standby.series, job.series, facts_reader(watch, config.metrics.series_limit), counts.series]
-    troubles = partial(troubles_of_run, settings, counts, job, standby)
+    troubles = partial(troubles_of_run, in_force, counts, job, standby)
     return Exposed("run", readers, troubles, standby.is_waiting)
 
 
 def troubles_of_run(
-    settings: "NotifierSettings", counts: "NotifierCounts", job: "JobCounts", standby: "Standby"
+    in_force: "SettingsInForce", counts: "NotifierCounts", job: "JobCounts", standby: "Standby"
 ) -> list[str]:
     if waits := standby.troubles():
         return waits
+    settings = in_force.settings
     limits, now = settings.limits, settings.now_ms()
     of_job = job.troubles(settings.clusters, limits.blind_ms, limits.late_ms, now)
     return of_job + (counts.troubles(limits, now) if counts.status is not None else [])

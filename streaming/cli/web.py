@@ -5,10 +5,12 @@ By default only this machine reaches the pages. Elsewhere it must be known who r
 
 import argparse
 import sys
+from functools import partial
 from getpass import getpass
 from threading import Event
 
-from streaming.cli.configuration import configured_with_alerts, options_given
+from streaming.cli.configuration import options_given, read_with_alerts
+from streaming.cli.reload import READ_ONCE_BY_PAGES, Reload, reloaded_by_signal
 from streaming.errors import SetupError
 from streaming.shutdown_signals import ended_by_signals
 
@@ -28,16 +30,17 @@ def run(arguments: argparse.Namespace) -> int:
     """0 after a signal. Raises MonitorError for what is refused."""
     if arguments.add_user is not None or arguments.add_token is not None:
         return _print_line(arguments)
-    config, alerts = configured_with_alerts(arguments, options_given(arguments, KEYS), writes=())
+    reload = Reload(partial(read_with_alerts, arguments, options_given(arguments, KEYS), writes=()))
+    reload.read_once = READ_ONCE_BY_PAGES
     from streaming.notifier.from_config import absolute
     from streaming.web.server import serve
     from streaming.web.settings import web_settings
 
-    settings = web_settings(config, alerts, arguments.config)
+    settings = web_settings(reload.config, reload.alerts, arguments.config)
     if arguments.tables is not None:  # not those of the configuration's file
         settings = settings._replace(site=settings.site._replace(tables=absolute(arguments.tables)))
     stop = Event()
-    with ended_by_signals(stop, ENDING_S):
+    with reloaded_by_signal(reload), ended_by_signals(stop, ENDING_S):
         serve(settings, stop)
     return 0
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from functools import reduce
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
@@ -35,6 +36,15 @@ def all_keys(root: type[BaseModel] = Config, prefix: KeyPath = ()) -> Iterator[K
             yield (*prefix, name)
         else:
             yield from all_keys(inner, (*prefix, name))
+
+
+def changed_keys(before: BaseModel, after: BaseModel) -> list[KeyPath]:
+    """The keys whose values differ in two configurations, or in two sets of alert rules."""
+
+    def value(of: BaseModel, key: KeyPath) -> object:
+        return reduce(lambda found, name: getattr(found, str(name)), key, of)
+
+    return [key for key in all_keys(type(before)) if value(before, key) != value(after, key)]
 
 
 def suggestion(key: KeyPath, root: type[BaseModel] = Config) -> str:

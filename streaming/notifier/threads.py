@@ -1,6 +1,7 @@
 """The notifier's threads: one reads facts, one computes the current state, one serves each sink."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -67,37 +68,64 @@ class NotifierSettings(NamedTuple):
     went_on: Callable[[str], object] = lambda part: None
 
 
+class SettingsInForce:
+    """The settings of a notifier that runs. Another thread may replace them: all but ``tables`` and ``state``."""
+
+    def __init__(self, settings: NotifierSettings) -> None:
+        self.settings = settings
+
+
 def deliver(
-    settings: NotifierSettings, stop: Event, counts: NotifierCounts | None = None, standby: Standby | None = None
+    in_force: SettingsInForce, stop: Event, counts: NotifierCounts | None = None, standby: Standby | None = None
 ) -> None:
     """Send pages until ``stop``. While another notifier delivers, wait for its end; without ``standby``, raise
     StateInUse. Nothing of the state is read before it is this notifier's.
+
+    Other settings take effect when all threads under the old ones have ended, as at a new start. The lock is kept, so
+    that no other notifier takes over meanwhile.
     """
     counts = counts or NotifierCounts()
     with ExitStack() as stack:
-        lock = taken(stack, partial(locked_folder, settings.state), stop, standby)
+        lock = taken(stack, partial(locked_folder, in_force.settings.state), stop, standby)
         if lock is None:
             return
-        stopping = Event()
-        names = ", ".join(one.sink.name for one in settings.destinations)
-        log.info("following %s/facts; pages go to: %s", settings.tables, names)
-        notifier = _Notifier(settings, stopping, counts)
-        threads = [Thread(target=target, name=name, daemon=True) for name, target in notifier.thread_targets()]
-        for thread in threads:
-            thread.start()
         try:
-            notifier.update_state_until(stop, lock)
+            while not stop.is_set():
+                _deliver_under(in_force.settings, in_force, stop, counts, lock)
         finally:
             counts.status = None
-            stopping.set()
-            deadline = time.monotonic() + STOP_WITHIN_S
-            for thread in threads:
-                thread.join(max(0.0, deadline - time.monotonic()))
-            notifier.notifications.write()
+
+
+def _deliver_under(
+    settings: NotifierSettings, in_force: SettingsInForce, stop: Event, counts: NotifierCounts, lock: FolderLock
+) -> None:
+    """Send pages until ``stop``, or until other settings are in force."""
+    stopping = Event()
+    names = ", ".join(one.sink.name for one in settings.destinations)
+    log.info("following %s/facts; pages go to: %s", settings.tables, names)
+    notifier = _Notifier(settings, stopping, counts)
+    threads = [Thread(target=target, name=name, daemon=True) for name, target in notifier.thread_targets()]
+    for thread in threads:
+        thread.start()
+    try:
+        notifier.update_state_while(lambda: not stop.is_set() and in_force.settings is settings, stop, lock)
+    finally:
+        stopping.set()
+        _wait_for(threads, stop)
+        notifier.notifications.write()
+
+
+def _wait_for(threads: Sequence[Thread], stop: Event) -> None:
+    """Wait for their end, after ``stop`` for STOP_WITHIN_S at most. No two threads ever send the same notice."""
+    deadline = math.inf
+    while (alive := [thread for thread in threads if thread.is_alive()]) and time.monotonic() < deadline:
+        alive[0].join(0.05)
+        if stop.is_set():
+            deadline = min(deadline, time.monotonic() + STOP_WITHIN_S)
 
 
 def keep_delivering(
-    settings: NotifierSettings, stop: Event, counts: NotifierCounts | None = None, standby: Standby | None = None
+    in_force: SettingsInForce, stop: Event, counts: NotifierCounts | None = None, standby: Standby | None = None
 ) -> None:
     """Deliver until ``stop``, and start again after any error with a growing pause. ``counts``: of deliveries.
 
@@ -106,7 +134,7 @@ def keep_delivering(
     pause_s = FIRST_PAUSE_S
     while not stop.is_set():
         try:
-            deliver(settings, stop, counts, standby)
+            deliver(in_force, stop, counts, standby)
         except StateInUse:  # with a standby only if a full disk prevented the lock at first, and another one has it now
             if standby is None:
                 raise
@@ -138,7 +166,7 @@ class _Notifier:
         ]
 
     def thread_targets(self) -> list[tuple[str, Callable[[], None]]]:
-        """The functions that run beside ``update_state_until``, with the threads' names."""
+        """The functions that run beside ``update_state_while``, with the threads' names."""
         targets: list[tuple[str, Callable[[], None]]]
         targets = [(f"sink-{worker.name}", partial(self._run_worker, worker)) for worker in self._workers]
         targets += [("facts", self._read_facts), ("notifications", partial(self.notifications.run, self._stopping))]
@@ -146,9 +174,9 @@ class _Notifier:
             targets.append(("dead-man", partial(self._settings.heartbeat.run, self._is_healthy, self._stopping)))
         return targets
 
-    def update_state_until(self, stop: Event, lock: FolderLock) -> None:
+    def update_state_while(self, goes_on: Callable[[], bool], stop: Event, lock: FolderLock) -> None:
         """Update the state, waiting for no other thread: storage that hangs is a trouble, too. Raises StateInUse."""
-        while not stop.is_set():
+        while goes_on():
             lock.take()
             began = time.thread_time()
             self._update_state()

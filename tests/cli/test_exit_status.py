@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -135,7 +136,8 @@ def test_signal_to_the_whole_process_group_ends_a_job_in_order(tmp_path: Path) -
     [
         ([], [signal.SIGTERM], 0),
         ([], [signal.SIGINT], 0),
-        ([], [signal.SIGHUP], exit_status.HUNG_UP),
+        (["setsid", "--ctty"], [signal.SIGHUP], exit_status.HUNG_UP),
+        ([], [signal.SIGHUP, signal.SIGTERM], 0),
         (["nohup"], [signal.SIGHUP, signal.SIGTERM], 0),
     ],
 )
@@ -144,7 +146,11 @@ def test_web_ends_as_the_page_says(
 ) -> None:
     words = [sys.executable, "-m", "streaming", "web", "--tables", str(tmp_path / "t"), "--listen", "127.0.0.1:0"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen([*before, *words], env=environment, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as web:
+    ours, terminal = pty.openpty()
+    with subprocess.Popen(
+        [*before, *words], env=environment, cwd=tmp_path, stdin=terminal, stderr=subprocess.PIPE, text=True,
+        start_new_session="--ctty" not in before,  # and so without a terminal
+    ) as web:  # fmt: skip
         assert web.stderr is not None
         assert any("pages of" in line for line in web.stderr)
         for number in numbers:
@@ -153,3 +159,5 @@ def test_web_ends_as_the_page_says(
             web.send_signal(number)
         web.communicate(timeout=60)
     assert (web.returncode if web.returncode >= 0 else 128 - web.returncode) == status, "as a shell counts"
+    os.close(ours)
+    os.close(terminal)

@@ -15,7 +15,7 @@ from streaming.loopback.kafka import free_port
 from streaming.notifier.monitor_health import MonitorLimits
 from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.sink_view import Route
-from streaming.notifier.threads import Destination, NotifierSettings, deliver
+from streaming.notifier.threads import Destination, NotifierSettings, SettingsInForce, deliver
 from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.wall_clock import now_ms
 from tests.monitoring.programs import ALERTMANAGER, needs, started, until
@@ -69,7 +69,7 @@ def notifying(folder: Path, url: str) -> Iterator[None]:
         str(folder / "tables"), folder / "state", [Destination(sink, "en")], (Route(("am",)),), limits=NEVER_BLIND,
         page_settings=AT_ONCE, retry=QUICK, poll_s=0.1,
     )  # fmt: skip
-    thread = Thread(target=deliver, args=(settings, stop))
+    thread = Thread(target=deliver, args=(SettingsInForce(settings), stop))
     thread.start()
     try:
         yield

@@ -21,7 +21,7 @@ from streaming.notifier.exposed import NotifierCounts, NotifierStatus
 from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.sink_view import Route
 from streaming.notifier.sink_worker import SinkStatus
-from streaming.notifier.threads import Destination, NotifierSettings, deliver
+from streaming.notifier.threads import Destination, NotifierSettings, SettingsInForce, deliver
 from streaming.sinks.sink import Message, Sink
 from tests.metrics.scraping import Scrape, get, of_process, scrape
 from tests.notifier.facts import NOW, alert, health
@@ -62,7 +62,7 @@ def delivering(folder: Path, sink: Sink) -> Iterator[NotifierCounts]:
         str(folder / "tables"), folder / "state", [Destination(sink, "en")], (Route((sink.name,)),),
         page_settings=AT_ONCE, limits=LIMITS, retry=RetryPolicy(attempts=1, pause_s=0.001), poll_s=0.005, now_ms=now,
     )  # fmt: skip
-    thread = Thread(target=deliver, args=(settings, stop, counts))
+    thread = Thread(target=deliver, args=(SettingsInForce(settings), stop, counts))
     thread.start()
     try:
         yield counts

@@ -11,7 +11,7 @@ import pytest
 
 from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.state_files import StateInUse, locked_folder
-from streaming.notifier.threads import deliver
+from streaming.notifier.threads import SettingsInForce, deliver
 from tests.notifier.facts import alert, health
 from tests.notifier.test_threads import Clock, clock, hook, plan, said, serving, until  # noqa: F401
 from tests.sinks.server import Server
@@ -88,4 +88,4 @@ def test_first_notifier_ends_where_a_second_one_could_take_the_lock(
     with locked_folder(tmp_path / "other" / "state"):
         Thread(target=until_the_second_has_it, daemon=True).start()
         with pytest.raises(StateInUse):
-            deliver(plan(state=way / "state"), Event(), counts)
+            deliver(SettingsInForce(plan(state=way / "state")), Event(), counts)

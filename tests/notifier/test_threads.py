@@ -21,7 +21,7 @@ from streaming.notifier.silence_files import SilenceFiles, new_id
 from streaming.notifier.silences import Silence
 from streaming.notifier.sink_view import STARTING_MS, Route
 from streaming.notifier.state_files import StateInUse, locked_folder
-from streaming.notifier.threads import Destination, NotifierSettings, deliver, keep_delivering
+from streaming.notifier.threads import Destination, NotifierSettings, SettingsInForce, deliver, keep_delivering
 from streaming.sinks.pagerduty import PagerDutySink
 from streaming.sinks.sink import Sink
 from streaming.sinks.webhook import WebhookSink
@@ -65,14 +65,14 @@ def plan(tmp_path: Path, clock: Clock) -> Callable[..., NotifierSettings]:
 
 
 @contextmanager
-def serving(plan: NotifierSettings) -> Iterator[None]:
+def serving(plan: NotifierSettings) -> Iterator[SettingsInForce]:
     """It has begun in the block, so the clock may be moved there."""
-    stop, counts = Event(), NotifierCounts()
-    thread = Thread(target=deliver, args=(plan, stop, counts))
+    stop, counts, in_force = Event(), NotifierCounts(), SettingsInForce(plan)
+    thread = Thread(target=deliver, args=(in_force, stop, counts))
     thread.start()
     until(lambda: counts.status is not None)
     try:
-        yield
+        yield in_force
     finally:
         stop.set()
         thread.join()
@@ -248,11 +248,11 @@ def test_folder_belongs_to_one_notifier_at_a_time(plan: Any) -> None:
     whole = plan()
     with locked_folder(whole.state):
         with pytest.raises(StateInUse, match="another notifier delivers"):
-            deliver(whole, Event())
+            deliver(SettingsInForce(whole), Event())
         with pytest.raises(StateInUse):
-            keep_delivering(whole, Event())
+            keep_delivering(SettingsInForce(whole), Event())
         stop = Event()
-        waiting = Thread(target=keep_delivering, args=(whole, stop, None, Standby("the notifier")))
+        waiting = Thread(target=keep_delivering, args=(SettingsInForce(whole), stop, None, Standby("the notifier")))
         waiting.start()
         stop.set()
         waiting.join(5)
@@ -274,13 +274,41 @@ def test_notifier_that_fails_is_begun_again(plan: Any, tmp_path: Path, monkeypat
     commit(tmp_path / "tables" / "facts", [health(), alert()])
     stop = Event()
     with Server() as server:
-        thread = Thread(target=keep_delivering, args=(plan(hook(server)), stop))
+        thread = Thread(target=keep_delivering, args=(SettingsInForce(plan(hook(server))), stop))
         thread.start()
         until(lambda: server.taken)
         stop.set()
         thread.join()
     assert failures == []
     assert len(server.taken) == 1
+
+
+@pytest.mark.slow
+def test_other_sinks_take_over_while_it_runs_and_no_page_is_lost_or_repeated(
+    plan: Any, clock: Clock, tmp_path: Path
+) -> None:
+    """One sink stays, one goes, one comes. A page that is being sent is sent to its end first."""
+    facts = tmp_path / "tables" / "facts"
+    slow = Answer(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", pause_s=0.02, takes=True)
+    with Server(slow) as stays, Server() as goes, Server() as comes:
+        before, after = plan(hook(stays, "a"), hook(goes, "b")), plan(hook(stays, "a"), hook(comes, "c"))
+        with serving(before) as in_force:
+            commit(facts, [health(), alert()])
+            until(lambda: stays.got and goes.taken)
+            in_force.settings = after
+            until(lambda: comes.taken)
+            with pytest.raises(StateInUse), locked_folder(before.state):
+                pass
+            commit(facts, [alert(group="h", seq=3)])
+            until(lambda: len(stays.taken) == 2 and len(comes.taken) == 2)
+            clock.at = 30
+            commit(facts, [health(at=30), alert(at=30, state="resolved", fired=0, seq=4)])
+            until(lambda: len(stays.taken) == 3 and len(comes.taken) == 3)
+            time.sleep(0.2)  # for pages too many
+        assert said(stays) == [("firing", ["g"]), ("firing", ["h"]), ("resolved", ["g"])]
+        assert said(goes) == [("firing", ["g"])]
+        assert sorted(said(comes)[:2]) == [("firing", ["g"]), ("firing", ["h"])]
+        assert said(comes)[2] == ("resolved", ["g"])
 
 
 def test_page_has_the_words_of_its_sink(plan: Any, tmp_path: Path) -> None:

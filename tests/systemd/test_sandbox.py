@@ -45,6 +45,16 @@ def test_services_work_in_their_sandbox_and_one_that_hangs_is_started_again() ->
         time.sleep(12)  # longer than the watchdog waits
         assert {name: one.shown(name, "NRestarts") for name in names} == dict.fromkeys(names, "0")
 
+        config = "/etc/evenkeel/evenkeel.toml"
+        one.inside("sed", "--in-place", "$a[log]\\nlevel = 'ERROR'", config)
+        one.systemctl("reload", *names)
+        one.inside("sed", "--in-place", "$a[job]\\nshards = 4", config)
+        for name in names:
+            assert one.systemctl("reload", name, check=False).returncode == 1
+            assert one.shown(name, "ActiveState") == "active"
+            assert "goes on as before: job.shards changed" in one.log(name)
+        one.inside("sed", "--in-place", "$d", config)
+
         hung = one.shown("evenkeel-web.service", "MainPID")
         one.inside("kill", "-STOP", hung)
         until(lambda: one.shown("evenkeel-web.service", "NRestarts") == "1", 30, "it is not started again")
