@@ -17,9 +17,11 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.projections.maintain import maintain
     from streaming.spark.maintain import maintain_facts
     from streaming.tables.maintenance import MaintainOptions
+    from streaming.tables.version import require_known_tables
 
     options = MaintainOptions(keep_days=config.tables.retention_days.model_dump())
     tables = config.tables.path
+    require_known_tables(tables)
     # Spark's side of Delta knows only commits of its own process on S3: two of them lose each other's.
     alone_in = {"tables.path": tables} if urlsplit(tables).scheme in ONE_WRITER else {}
     with waiting("Compacting the tables"), session(config, "maintain", alone_in) as (spark, require_held):

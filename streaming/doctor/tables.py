@@ -30,14 +30,6 @@ from streaming.wall_clock import now_ms
 LAG = "lag of the job"
 
 
-class CheckpointFiles(TextFiles):
-    """A checkpoint's folder without Spark."""
-
-    def numbers(self, name: str) -> list[int]:
-        names = (one.partition(".")[0] for one in self.names(name))
-        return sorted(int(one) for one in names if one.isdecimal())
-
-
 def checks(config: Config, processes: Processes, late_seconds: float) -> Iterator[Check]:
     tables = config.tables.path
     if by := replayed_by(tables):
@@ -85,7 +77,7 @@ def _checkpoint(config: Config, facts_exist: bool) -> Iterator[Check]:
     uri = config.job.checkpoint
     try:
         with away_said(uri):
-            checkpoint = existing(CheckpointFiles(uri))
+            checkpoint = existing(TextFiles(uri))
         if checkpoint is None:
             yield judge.no_checkpoint(uri, facts_exist)
             return

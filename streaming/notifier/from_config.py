@@ -14,6 +14,7 @@ from streaming.notifier.heartbeat import Heartbeat
 from streaming.notifier.monitor_health import monitor_limits
 from streaming.notifier.pages import page_settings
 from streaming.notifier.sink_view import Route
+from streaming.notifier.state_files import require_known_form
 from streaming.notifier.threads import Destination, NotifierSettings
 from streaming.secret_mask import every_part
 from streaming.sinks.alertmanager import AlertmanagerSink
@@ -37,7 +38,8 @@ def notifier_settings(
 ) -> NotifierSettings:
     """The settings of the notifier. ``file``: the configuration file, for the commands in a page.
 
-    Raises SetupError if a sink cannot be created, and for tables that a replay made.
+    Raises SetupError if a sink cannot be created, and for tables that a replay made,
+    and for state of a newer evenkeel.
     """
     maker = replayed_by(config.tables.path)
     if maker is not None:
@@ -45,6 +47,7 @@ def notifier_settings(
             f"the tables in {config.tables.path} were made by '{maker}': what they say is past, and nobody is to be "
             "paged for it; name the tables of 'evenkeel run' in tables.path"
         )
+    require_known_form(Path(config.notify.state))
     names = tuple(sink.name for sink in alerts.sinks)
     routes = tuple(
         Route(tuple(route.sinks), route.cluster, route.group, frozenset(route.severities)) for route in alerts.routes

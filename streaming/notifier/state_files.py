@@ -18,17 +18,22 @@ from streaming.secret_mask import masked
 
 log = logging.getLogger(__name__)
 
-LOCK, POSITION = "lock", "position.json"
+LOCK, POSITION, SINKS = "lock", "position.json", "sinks"
+
+# Add one if an older evenkeel would send pages again, or lose some, with what this one writes. Fields that are added
+# need no new form: an older evenkeel leaves them out.
+FORM = 1
 
 Stored = TypeVar("Stored", bound=Struct)
 
 
 class Position(Struct, rename={"open_alerts": "standing"}):
-    """The last commit of facts that was read, and the alerts that were open then."""
+    """The last commit of facts that was read, and the alerts that were open then. ``form``: of all files."""
 
     table_id: str | None = None
     version: int | None = None
     open_alerts: OpenAlerts = field(default_factory=OpenAlerts)
+    form: int = FORM
 
 
 class SinkState(Struct):
@@ -52,6 +57,40 @@ def load(path: Path, kind: type[Stored]) -> Stored:
         with suppress(OSError):
             path.replace(path.with_suffix(".damaged"))
         return kind()
+
+
+class _Form(Struct):
+    form: int = FORM
+
+
+def require_known_form(folder: Path) -> None:
+    """Raises SetupError if a newer evenkeel has written the state, in a form that this one does not know."""
+    try:
+        form = msgspec.json.decode(private_files.read(folder / POSITION), type=_Form).form
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return
+    if form > FORM:
+        raise SetupError(
+            f"{folder} (notify.state) is of form {form}, and this evenkeel knows form {FORM}: start the newer evenkeel "
+            "again, or name another folder; with that, what fires is sent again"
+        )
+
+
+def damaged_files(folder: Path) -> list[Path]:
+    """The state files that ``load`` would rename. They are only read."""
+    kinds: dict[Path, type[Struct]] = {folder / POSITION: Position}
+    kinds |= dict.fromkeys((folder / SINKS).glob("*.json"), SinkState)
+    return [path for path, kind in kinds.items() if _is_damaged(path, kind)]
+
+
+def _is_damaged(path: Path, kind: type[Struct]) -> bool:
+    try:
+        msgspec.json.decode(private_files.read(path), type=kind)
+    except FileNotFoundError:
+        return False
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError):
+        return True
+    return False
 
 
 def read_open_alerts(folder: Path) -> OpenAlerts:

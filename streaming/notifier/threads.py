@@ -23,7 +23,7 @@ from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.sink_view import STARTING_MS, CurrentState, Route, current_state
 from streaming.notifier.sink_worker import SinkWorker, WorkerSettings
-from streaming.notifier.state_files import POSITION, FolderLock, Position, StateInUse, load, locked_folder, save
+from streaming.notifier.state_files import POSITION, SINKS, FolderLock, Position, StateInUse, load, locked_folder, save
 from streaming.sinks.sink import Sink
 from streaming.standby import Standby, taken
 from streaming.wall_clock import now_ms
@@ -160,7 +160,7 @@ class _Notifier:
         self._read_ts = self._saved_ts = self._logged_ts = 0
         self._has_changed = False
         self._lock = Lock()
-        folder = settings.state / "sinks"
+        folder = settings.state / SINKS
         self._workers = [
             SinkWorker(one.sink, self._worker_settings(one), folder, stopping) for one in settings.destinations
         ]

@@ -81,10 +81,7 @@ def _progress_of_spark(tables: str) -> Progress | None:
     """The progress in Spark's checkpoint; None if there is no checkpoint, or no position to continue from."""
     files = checkpoint_of(tables)
     identity = files.read("evenkeel/identity")
-    committed, begun = (
-        max((int(name) for name in files.names(folder) if name.isdecimal()), default=-1)
-        for folder in ("commits", "offsets")
-    )
+    committed, begun = (max(files.numbers(folder), default=-1) for folder in ("commits", "offsets"))
     done = _position(files, committed)
     if identity is None or done is None or begun > committed:
         return None

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from streaming.core.default_settings import stored_settings
@@ -79,6 +80,12 @@ class Checkpoint:
         elif self.identity.state_version is not None:
             require_version(self.identity.state_version)
 
+    def keep_state_version(self) -> None:
+        """Keep that state is of this version from the next batch on: so an older evenkeel is refused at its start."""
+        if self.identity.state_version != STATE_VERSION:
+            self.identity = replace(self.identity, state_version=STATE_VERSION)
+            self._folder.write(_IDENTITY, msgspec.json.encode(self.identity).decode())
+
     def begun(self) -> int | None:
         """The newest batch whose offsets are written; None before the first."""
         return max(self._folder.numbers("offsets"), default=None)
@@ -144,15 +151,24 @@ def open_checkpoint(spark: SparkSession, uri: str, source: str, shards: int, fac
     ``facts``: how many there are, at least; None where there is no table.
     """
     folder = Folder(spark, uri)
+    checkpoint = checkpoint_in(folder, source, shards, facts)
+    if checkpoint is not None:
+        return checkpoint
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or shards)
+    return create(folder, new_identity(source, shards, partitions))
+
+
+def checkpoint_in(folder: CheckpointFolder, source: str, shards: int, facts: int | None) -> Checkpoint | None:
+    """The checkpoint that is there; None if there is none yet. As ``open_checkpoint``, but it only reads."""
     checkpoint = existing(folder)
     if checkpoint is None:
         _refuse_foreign(folder, bool(facts))
-        partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or shards)
-        return create(folder, new_identity(source, shards, partitions))
+        return None
     refuse_changed(checkpoint, source, shards)
     if facts is None and checkpoint.begun() is not None:
         raise CheckpointError(
-            f"checkpoint {uri} has written facts, and their table is gone: restore it, or delete the checkpoint too"
+            f"checkpoint {checkpoint.uri} has written facts, and their table is gone: restore it, or delete the "
+            "checkpoint too"
         )
     return checkpoint
 
@@ -177,13 +193,13 @@ def new_identity(source: str, shards: int, state_partitions: int) -> Identity:
     )
 
 
-def create(folder: Folder, identity: Identity) -> Checkpoint:
+def create(folder: CheckpointFolder, identity: Identity) -> Checkpoint:
     """Give a checkpoint its identity, once."""
     folder.write(_IDENTITY, msgspec.json.encode(identity).decode())
     return Checkpoint(folder, identity)
 
 
-def refuse_existing(folder: Folder) -> None:
+def refuse_existing(folder: CheckpointFolder) -> None:
     """For reseed: a new checkpoint is never written over another."""
     if folder.read(_IDENTITY) is not None or folder.numbers("offsets"):
         raise CheckpointError(
@@ -204,7 +220,7 @@ def existing(folder: CheckpointFolder) -> Checkpoint | None:
         ) from error
 
 
-def _refuse_foreign(folder: Folder, facts_exist: bool) -> None:
+def _refuse_foreign(folder: CheckpointFolder, facts_exist: bool) -> None:
     if folder.numbers("offsets"):
         raise CheckpointError(
             f"{folder.uri} is the checkpoint of another query: it has batches, but no {_IDENTITY}. Name an empty folder"

@@ -29,6 +29,7 @@ from streaming.spark.kafka_offsets import Brokers, KafkaWatch, LossFinder
 from streaming.spark.operator import OUTPUT_SCHEMA, STATE_SCHEMA, shard_operator
 from streaming.spark.session import DETECTION_POOL, scheduler_pool
 from streaming.spark.sources import name_of, read_source, shard_keys, with_shard_keys
+from streaming.tables.version import require_known_tables, take_tables
 from streaming.wall_clock import now_ms
 
 QUERY_NAME = "detection"
@@ -165,9 +166,12 @@ def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts, require_held: R
     brokers = Brokers(spark, plan.source) if plan.source.kind == "kafka" else None
     if brokers is not None:
         brokers.require_topic()
+    require_known_tables(plan.tables)
     table = FactsTable(spark, plan.tables, require_held)
     checkpoint = open_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards, table.count())
     checkpoint.require_readable_state(spark)
+    checkpoint.keep_state_version()
+    take_tables(plan.tables)
     table.create()
     spark.conf.set("spark.sql.shuffle.partitions", checkpoint.identity.state_partitions)
     notes = table.notes()

@@ -15,6 +15,7 @@ from schemas.tables import CURRENT, FACTS, NOTIFICATIONS, PROJECTIONS
 from streaming.tables.arrow_types import arrow_schema, unsliced
 from streaming.tables.conflicts import retried
 from streaming.tables.storage import delta_uri
+from streaming.tables.version import take_tables
 
 _COMMON = {
     "delta.enableDeletionVectors": "false",  # so that engines without a JVM can read the table
@@ -43,7 +44,8 @@ def delta_properties(table: Table) -> dict[str, str]:
 
 
 def create_tables(tables: str, wanted: Iterable[Table] = (*PROJECTIONS, NOTIFICATIONS)) -> None:
-    """Creates the tables that are missing, and brings the others up to date."""
+    """Creates the tables that are missing, and brings the others up to date. Raises CheckpointError for newer ones."""
+    take_tables(tables)
     for table in wanted:
         create_table(delta_uri(f"{tables}/{table.name}"), table)
 
@@ -68,12 +70,17 @@ def create_table(path: str, table: Table) -> None:
 def _rename_columns(path: str, table: Table) -> None:
     """Moves values from columns that have another name now. One commit replaces all rows, or none."""
     opened = DeltaTable(path)
-    names = [field.name for field in opened.schema().fields]
-    taken = [column for column in table.columns if _is_taken_over(column, names, table)]
+    schema = pa.schema(opened.schema().to_arrow())
+    taken = renamed_columns(schema, table)
     if taken:
-        rows = _renamed(opened.to_pyarrow_table(), pa.schema(opened.schema().to_arrow()), taken, table)
+        rows = _renamed(opened.to_pyarrow_table(), schema, taken, table)
         alone = CommitProperties(max_commit_retries=0)  # a row appended meanwhile would keep the old name
         write_deltalake(opened, unsliced(rows), mode="overwrite", schema_mode="overwrite", commit_properties=alone)
+
+
+def renamed_columns(known: pa.Schema, table: Table) -> list[Column]:
+    """The columns whose values are under the older name."""
+    return [column for column in table.columns if _is_taken_over(column, known.names, table)]
 
 
 def _is_taken_over(column: Column, names: list[str], table: Table) -> bool:

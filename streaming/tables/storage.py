@@ -77,6 +77,11 @@ class TextFiles:
             found = self._files.get_file_info(FileSelector(folder, allow_not_found=True))
         return [one.base_name for one in found if one.type == FileType.File]
 
+    def numbers(self, name: str) -> list[int]:
+        """The files of a sub-folder that are named by a number, ascending, with any suffix."""
+        names = (file.split(".")[0] for file in self.names(name))
+        return sorted(int(number) for number in names if number.isdecimal())
+
     def delete(self, name: str) -> None:
         """Remove a file, or a folder with all that it holds."""
         with away_said(self.uri):

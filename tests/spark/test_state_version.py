@@ -6,8 +6,9 @@ import pytest
 
 from streaming.config.storages import storage_fault
 from streaming.core.state import packing as state
-from streaming.errors import SetupError, StateVersionError
+from streaming.errors import CheckpointError, SetupError, StateVersionError
 from streaming.spark.storage import Folder
+from streaming.tables.version import TABLES_VERSION
 from tests.spark.pipeline import Pipeline, fleet, lines_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -58,6 +59,22 @@ def test_one_that_does_not_say_it_is_looked_into(kept, monkeypatch):
     assert sorted((kept.checkpoint / "offsets").iterdir()) == begun, "a batch was begun"
     kept.run()
     assert len(list((kept.checkpoint / "offsets").iterdir())) > len(begun)
+    assert json.loads(identity_of(kept).read_text())["state_version"] == state.STATE_VERSION, "an older one may start"
+
+
+def test_tables_of_a_newer_evenkeel_are_refused_before_the_first_write(kept):
+    path = kept.folder / "tables" / "_evenkeel.json"
+    made = json.loads(path.read_text())
+    assert made == {"tables_version": TABLES_VERSION}
+    path.write_text(json.dumps({"tables_version": TABLES_VERSION + 1}))
+    before = files_of(kept.folder)
+    with pytest.raises(CheckpointError, match="start the newer evenkeel again"):
+        kept.run()
+    assert files_of(kept.folder) == before
+
+
+def files_of(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
 def test_file_system_that_spark_lacks_is_said_in_a_line(spark):
