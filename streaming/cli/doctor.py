@@ -6,21 +6,29 @@ Each thing is fine, wrong (with the command that mends it) or unknown (with the 
 
 import argparse
 import logging
+import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 
 from streaming import __version__
+from streaming.cli import version
 from streaming.cli.configuration import configured_with_alerts
 from streaming.cli.exit_status import DONE, NOT_RIGHT
+from streaming.config.alerts import Alerts
+from streaming.config.sections import Config
+from streaming.doctor import bundle
 from streaming.doctor.areas import areas
 from streaming.doctor.checks import PROCESSES, Report
 from streaming.doctor.examination import TOTAL_S, examined
 from streaming.doctor.text import lines
 from streaming.progress import waiting
 
+WIDTH = 160  # of the report in a bundle
 CLIENTS = ("kafka", "streaming.collector", "asyncio")  # loggers
 
 
@@ -33,17 +41,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only what this process needs, on a machine where not all run; may be repeated",
     )
     parser.add_argument("--page", action="store_true", help="also send a test page and its end through every sink")
+    parser.add_argument(
+        "--bundle",
+        type=Path,
+        metavar="FILE",
+        help="also write a .tar.gz for a report of a fault: this report, the configuration, versions, newest rows, "
+        "logs; without secrets",
+    )
+    parser.add_argument(
+        "--log", type=Path, action="append", default=[], metavar="FILE", help="a log whose end goes into the bundle"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object (docs/doctor.md has the keys)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 if nothing is wrong, 1 if something is. Raises ConfigError for a configuration that is refused."""
+    """0 if nothing is wrong, 1 if something is. Raises ConfigError for a configuration that is refused, and OutputError
+    for a bundle that cannot be written.
+    """
     config, alerts = configured_with_alerts(arguments, writes=())
     processes = frozenset(arguments.processes or PROCESSES)
+    if arguments.bundle is not None:
+        bundle.require_new(arguments.bundle)
     wanted = list(areas(config, alerts, processes, sends_pages=arguments.page, file=arguments.config))
     with waiting(f"Looking at everything, for {TOTAL_S:g} s at most"), _clients_are_quiet():
         report = examined(__version__, wanted)
     _show(report, arguments.json)
+    if arguments.bundle is not None:
+        _write_bundle(arguments, config, alerts, report)
     return NOT_RIGHT if report.is_wrong else DONE
 
 
@@ -52,6 +76,16 @@ def _show(report: Report, as_json: bool) -> None:
         print(msgspec.json.encode(report).decode())
     else:
         print("\n".join(lines(report, shutil.get_terminal_size().columns)))
+
+
+def _write_bundle(arguments: argparse.Namespace, config: Config, alerts: Alerts, report: Report) -> None:
+    ours = {
+        "report.txt": "\n".join(lines(report, WIDTH)),
+        "report.json": msgspec.json.encode(report).decode(),
+        "versions.txt": "\n".join(version.lines()),
+    }
+    names = bundle.write(arguments.bundle, [*ours.items(), *bundle.texts(config, alerts, arguments.log, os.environ)])
+    print(f"{arguments.bundle} has {', '.join(names)}: read them before you send them", file=sys.stderr)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import argparse
 import platform
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from streaming import __version__
@@ -10,11 +11,16 @@ PACKAGES = ("pyspark", "delta-spark", "deltalake", "pandas", "pyarrow", "msgspec
 
 
 def run(arguments: argparse.Namespace) -> int:
-    print(f"evenkeel {__version__}")
-    for package in PACKAGES:
-        print(f"{package} {_version_of(package)}")
-    print(f"Python {platform.python_version()} on {platform.system()} {platform.machine()}")
+    for line in lines():
+        print(line)
     return 0
+
+
+def lines() -> Iterator[str]:
+    yield f"evenkeel {__version__}"
+    for package in PACKAGES:
+        yield f"{package} {_version_of(package)}"
+    yield f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
 
 
 def _version_of(package: str) -> str:

@@ -20,6 +20,13 @@ _OPEN_KAFKA_OPTION = re.compile(
     r"security\.protocol|sasl\.mechanism|client\.id|group\.id|.+\.(ms|bytes|records|location|type|algorithm)"
 )
 
+# In a log: names as in JSON, in a header, or in the options of a program; the value may be quoted within JSON.
+_NAMED_SECRET = re.compile(
+    rf"([\w.-]*(?:{_SECRET.pattern}|authorization|cookie)[\w.-]*\\?[\"']?\s*[=:]\s*)"
+    r"(?:\\\"[^\"\n]*\"|\"[^\"\n]*\"|'[^'\n]*'|(?:(?:Bearer|Basic)\s+)?[^\s,;\"'&]+)",
+    re.I,
+)
+_PATH_OF_ADDRESS = re.compile(r"(\bhttps?://[^/\s\"'<>]+)/[^\s\"'<>]+", re.I)
 _USERINFO = re.compile(r"://[^/@\s\"]+@")
 
 
@@ -89,6 +96,14 @@ def without_secret_properties(text: str) -> str:
 def without_userinfo(text: str) -> str:
     """Addresses without the name and password before their host."""
     return _USERINFO.sub(f"://{HIDDEN}@", text)
+
+
+def without_named_secrets(text: str) -> str:
+    """A text of somebody else, such as a log, without what looks like a secret: values whose name sounds so, and the
+    users and the paths of addresses, because a webhook's secret is its path.
+    """
+    text = _PATH_OF_ADDRESS.sub(rf"\1/{HIDDEN}", without_userinfo(text))
+    return _NAMED_SECRET.sub(rf"\1{HIDDEN}", text)
 
 
 def shown_value(key: KeyPath, value: object) -> str:

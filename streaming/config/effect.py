@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
-from streaming.config.config_errors import KeyPath, key_text, shown_value, without_userinfo
+from pydantic import BaseModel
+
+from streaming.config.config_errors import KeyPath, is_secret, key_text, shown_value, without_userinfo
 from streaming.config.keys import all_keys
 from streaming.config.load import Loaded
 from streaming.config.sections import Config, Rule, Source, Web
@@ -41,6 +43,22 @@ def summary(config: Config) -> Iterator[str]:
     yield f"metrics  {config.metrics.listen or 'not served'}"
     yield f"groups   {_count(len(config.groups), 'rule')}"
     yield f"log      {config.log.level}, {config.log.format}"
+
+
+def every_key(section: BaseModel, key: KeyPath = ()) -> Iterator[str]:
+    """A line for each key of a section and its inner sections, without secrets."""
+    for name in type(section).model_fields:
+        yield from _every_key_in(getattr(section, name), (*key, name))
+
+
+def _every_key_in(value: object, key: KeyPath) -> Iterator[str]:
+    if isinstance(value, BaseModel) and not is_secret(key):
+        yield from every_key(value, key)
+    elif isinstance(value, list | tuple) and any(isinstance(one, BaseModel) for one in value):
+        for number, one in enumerate(value):
+            yield from _every_key_in(one, (*key, number))
+    else:
+        yield f"{key_text(key)} = {shown_value(key, value)}"
 
 
 def _source(source: Source) -> str:

@@ -71,12 +71,12 @@ def found_by(module: str, *given: object, function: str = "checks") -> Iterator[
     yield from getattr(import_module(f"streaming.doctor.{module}"), function)(*given)
 
 
-def in_process(module: str, *given: object, within_s: float = PROCESS_S) -> Iterator[Check]:
+def in_process(module: str, *given: object, function: str = "checks", within_s: float = PROCESS_S) -> Iterator[Check]:
     """The same, in another process, which is killed when its time is over."""
     until = time.monotonic() + within_s
     spawning = multiprocessing.get_context("spawn")  # this process has threads
     ours, theirs = spawning.Pipe(duplex=False)
-    process = spawning.Process(target=_send_all, args=(theirs, module, given), daemon=True)
+    process = spawning.Process(target=_send_all, args=(theirs, module, function, given), daemon=True)
     process.start()
     theirs.close()
     try:
@@ -91,11 +91,11 @@ def in_process(module: str, *given: object, within_s: float = PROCESS_S) -> Iter
         ours.close()
 
 
-def _send_all(out: Connection, module: str, given: tuple[object, ...]) -> None:
+def _send_all(out: Connection, module: str, function: str, given: tuple[object, ...]) -> None:
     """Its standard error is closed: only checks leave it, which pass the mask of the process that prints them."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     try:
-        for check in found_by(module, *given):
+        for check in found_by(module, *given, function=function):
             out.send(check)
     except Exception as error:
         out.send(_failed(module, error))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
@@ -10,7 +11,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from schemas.table_definition import Table
-from schemas.tables import FACTS, MONITOR_HEALTH, TABLES
+from schemas.tables import FACTS, MONITOR_FAULTS, MONITOR_HEALTH, TABLES
 from streaming.collector.output.kafka import opened
 from streaming.config.sections import Config
 from streaming.core.state.packing import OLDEST_READABLE, STATE_VERSION, require_version
@@ -27,6 +28,7 @@ from streaming.tables.query import millis, selection_of
 from streaming.tables.storage import TextFiles, away_said, delta_uri, local_path, replayed_by
 from streaming.wall_clock import now_ms
 
+ROWS_AT_MOST = 40  # ten minutes of one cluster
 LAG = "lag of the job"
 
 
@@ -47,6 +49,18 @@ def checks(config: Config, processes: Processes, late_seconds: float) -> Iterato
         yield _newest_health(tables, late_seconds)
     if "run" in processes:
         yield from _checkpoint(config, facts_exist)
+
+
+def newest_rows(config: Config) -> Iterator[str]:
+    """The newest rows about evenkeel's own health and faults, as JSON lines."""
+    for table in (MONITOR_HEALTH, MONITOR_FAULTS):
+        found = selection_of(delta_uri(config.tables.path), table.name)
+        rows = (
+            []
+            if found is None
+            else found.ask(f'SELECT * FROM rows ORDER BY "ts" DESC LIMIT {ROWS_AT_MOST}').to_pylist()
+        )
+        yield from (msgspec.json.encode({"table": table.name, **row}).decode() for row in rows)
 
 
 def _seen(tables: str, table: Table) -> judge.TableSeen:
