@@ -2,13 +2,15 @@
 
 import socket
 import ssl
+from collections.abc import Mapping
 from os import getpid
 from pathlib import Path
 from typing import NoReturn
 
-from streaming.collector.failover.membership import Membership, connect
+from streaming.collector.failover.membership import Membership, connect, open_log
 from streaming.collector.failover.reach import Reach
 from streaming.collector.output.kafka import KafkaOutput, make_producer
+from streaming.collector.probing.share import SLOTS, Log
 from streaming.collector.wire.acl import Credentials
 from streaming.config.options import producer_arguments
 from streaming.config.sections import Collector, Config
@@ -76,12 +78,31 @@ def kafka_output(config: Config) -> KafkaOutput:
     return KafkaOutput(lambda: make_producer(servers, options), config.source.topic, limit_bytes)
 
 
-def membership(config: Config) -> Membership:
-    """Of the collectors that agree by the topic ``failover_topic``. Raises CollectorError as ``client_options``."""
+def slots(config: Config) -> dict[str, tuple[str, int | None]]:
+    """What is asked by one collector, by its name: a cluster; or a slot of a cluster, where collectors share them."""
+    if not config.collector.share:
+        return {cluster: (cluster, None) for cluster in name_servers(config)}
+    return {f"{cluster}/{slot}": (cluster, slot) for cluster in name_servers(config) for slot in range(SLOTS)}
+
+
+def logs(config: Config) -> dict[str, Log]:
+    """Of the clusters that collectors share."""
+    return {cluster: Log() for cluster in name_servers(config)} if config.collector.share else {}
+
+
+def membership(config: Config, logs: Mapping[str, Log]) -> Membership:
+    """Of the collectors that agree by the topic ``failover_topic``. Raises CollectorError as ``client_options``.
+
+    ``logs``: of the clusters that they share.
+    """
     options, servers, topic = client_options(config), config.source.bootstrap_servers, config.collector.failover_topic
-    reach = Reach(config.collector.interval_seconds)
     return Membership(
-        config.collector.clusters, lambda assignor: connect(servers, options, topic, assignor), topic, reach
+        slots(config),
+        lambda assignor: connect(servers, options, topic, assignor),
+        topic,
+        Reach(config.collector.interval_seconds),
+        logs,
+        lambda: open_log(servers, options, topic, logs) if logs else None,
     )
 
 
@@ -101,6 +122,7 @@ def client_options(config: Config) -> dict[str, object]:
     return options
 
 
-def source_name(now_ms: int) -> str:
-    """The life of this producer, for people too."""
-    return f"collector {socket.gethostname()} {getpid()} {now_ms}"[:255]
+def source_name(now_ms: int, slot: int | None = None) -> str:
+    """The life of this producer, for people too. Each slot of a cluster is a producer."""
+    of_slot = "" if slot is None else f"/{slot}"
+    return f"collector {socket.gethostname()} {getpid()} {now_ms}"[: 255 - len(of_slot)] + of_slot

@@ -5,7 +5,7 @@ import contextlib
 import gc
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from streaming.collector.probing import request_load
 from streaming.collector.probing.cluster_probe import ClusterProbe
 from streaming.collector.probing.memory import MemoryFile
 from streaming.collector.probing.policy import Policy, policy_of
+from streaming.collector.probing.share import SLOTS, WHOLE, Log, Share
 from streaming.collector.probing.standby_probe import is_answered
 from streaming.collector.probing.transport import Emit, Record
 from streaming.collector.signals import Signals, run_once
@@ -44,17 +45,38 @@ log = logging.getLogger(__name__)
 
 
 def watched(
-    config: Config, cluster: str, policy: Policy, emit: Emit, record: Record, may_ask: Callable[[], bool] = lambda: True
+    config: Config,
+    cluster: str,
+    policy: Policy,
+    emit: Emit,
+    record: Record,
+    may_ask: Callable[[], bool] = lambda: True,
+    share: Share | None = None,
 ) -> Watched:
-    """A probe of one cluster of the configuration. Raises CollectorError for what cannot be set up."""
-    client = _client(config, may_ask)
-    source = from_config.source_name(client.clock.now_ms())
-    probe = ClusterProbe(cluster, policy, client, from_config.name_servers(config)[cluster], source, emit, record)
-    counts = ClusterCounts(cluster, policy.interval_ms, client.counts, probe.shared.lags)
-    return Watched(cluster, policy, probe, counts)
+    """A probe of one cluster of the configuration, or of a share of it. Raises CollectorError for what cannot be set
+    up.
+    """
+    client = _client(config, may_ask, 1 if share is None else SLOTS)
+    slot = None if share is None else share.slot
+    source = from_config.source_name(client.clock.now_ms(), slot)
+    names = from_config.name_servers(config)[cluster]
+    probe = ClusterProbe(cluster, policy, client, names, source, emit, record, share or WHOLE)
+    counts = ClusterCounts(cluster, policy.interval_ms, client.counts, probe.shared.lags, slot=slot)
+    return Watched(cluster, policy, probe, counts, slot)
 
 
-def _client(config: Config, may_ask: Callable[[], bool]) -> RemotingClient:
+def _share(slot: int, log_of_cluster: Log, leadership: Leadership, may_ask: Callable[[], bool]) -> Share:
+    """What it has to say is written only while it may ask."""
+
+    def write(key: str, value: bytes | None) -> None:
+        if not may_ask():
+            raise asyncio.CancelledError("another collector may ask now")
+        leadership.write_log(key, value)
+
+    return Share(slot, log_of_cluster, write)
+
+
+def _client(config: Config, may_ask: Callable[[], bool], share_of: int = 1) -> RemotingClient:
     collector = config.collector
     return RemotingClient(
         collector.timeout_seconds,
@@ -62,6 +84,7 @@ def _client(config: Config, may_ask: Callable[[], bool]) -> RemotingClient:
         from_config.credentials_of(collector),
         allowed=networks(collector.networks),
         may_ask=may_ask,
+        share_of=share_of,
     )
 
 
@@ -81,22 +104,28 @@ async def reaches(config: Config, cluster: str) -> bool:
 def collect(config: Config, recording: Path | None = None) -> None:
     """Until SIGTERM or SIGINT. Raises CollectorError for what cannot be set up; afterwards nothing ends it."""
     # the events are sent before another collector takes over
-    with _leaderships(config) as leaderships, _outputs(config, recording) as (emit, record, output):
+    slots, logs = from_config.slots(config), from_config.logs(config)
+    with _leaderships(config, logs) as leaderships, _outputs(config, recording) as (emit, record, output):
         collectors: list[ClusterCollector] = []
+
+        def make(name: str, may_ask: Callable[[], bool]) -> Watched:
+            cluster, slot = slots[name]
+            share = None if slot is None else _share(slot, logs[cluster], leaderships[name], may_ask)
+            return watched(config, cluster, policy_of(config, cluster), emit, record, may_ask, share)
+
         exposed = CollectorExposed(
             lambda: [one.watched.counts for one in collectors], config.metrics.series_limit, output, now_ms
         )
         state = ServiceState(leaderships, exposed.troubles)
         for name, leadership in leaderships.items():
-            make = partial(watched, config, name, policy_of(config, name), emit, record)
-            reaching = partial(reaches, config, name)
-            collectors.append(ClusterCollector(make, reaching, leadership, output, partial(state.went_on, name)))
+            reaching, went_on = partial(reaches, config, slots[name][0]), partial(state.went_on, name)
+            collectors.append(ClusterCollector(partial(make, name), reaching, leadership, output, went_on))
         over = Event()
         with Signals() as signals:
             start_serving(config.metrics.address(), Exposed("collect", [exposed.series], exposed.troubles), over)
             if output is not None:
                 options = from_config.client_options(config)
-                OtherCollectorCheck(config.source, options, lambda: _sources(collectors), over).start()
+                OtherCollectorCheck(config.source, options, partial(_source, collectors), over).start()
             try:
                 with garbage_searched_seldom():
                     asyncio.run(_collect_all(collectors, signals))
@@ -115,16 +144,16 @@ def garbage_searched_seldom() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _leaderships(config: Config) -> Iterator[dict[str, Leadership]]:
-    """By cluster: alone, or elected where several collectors agree by a topic."""
+def _leaderships(config: Config, logs: Mapping[str, Log]) -> Iterator[dict[str, Leadership]]:
+    """By cluster, or by slot of a cluster: alone, or elected where several collectors agree by a topic."""
     names, folder = from_config.name_servers(config), Path(config.collector.state)
     if not config.collector.failover_topic:
         yield {name: Alone(MemoryFile(folder, name)) for name in names}
         return
-    collectors = from_config.membership(config)
+    collectors = from_config.membership(config, logs)
     collectors.start()
     try:
-        yield {name: Elected(name, collectors) for name in names}
+        yield {name: Elected(name, collectors) for name in from_config.slots(config)}
     finally:
         collectors.close()
 
@@ -183,9 +212,13 @@ async def _collect_all(collectors: list[ClusterCollector], signals: Signals) -> 
     await asyncio.gather(*(one.run(stop) for one in collectors))
 
 
-def _sources(collectors: list[ClusterCollector]) -> dict[str, str]:
-    """By cluster that is led for so long that the newest events cannot be those of the collector before this one."""
+def _source(collectors: list[ClusterCollector], cluster: str, group: str) -> str | None:
+    """This collector's own source, of a group that it has asked for so long that the newest events cannot be those of
+    the collector before it. None: another collector may ask the group.
+    """
     since_s = time.monotonic() - 2 * LOOK_BACK_MS / 1000
-    return {
-        one.watched.cluster: one.watched.probe.translation.source for one in collectors if one.leads_since_s < since_s
-    }
+    for one in collectors:
+        probe = one.watched.probe
+        if one.watched.cluster == cluster and one.leads_since_s < since_s and probe.share.has_always_had(group):
+            return probe.translation.source
+    return None

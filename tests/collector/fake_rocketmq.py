@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -82,6 +82,16 @@ class FakeGroup:
         return self.listed_by.get(broker, self.members)
 
 
+class Asked(NamedTuple):
+    """A request, as its broker sees it. ``subject``: the client, or else the group, that it is about."""
+
+    at_s: float
+    connection: int
+    broker: str
+    code: int
+    subject: str
+
+
 @dataclass
 class FakeCluster:
     """``queues`` is a topic's number of queues on each broker; the retry topic of every group has one."""
@@ -103,6 +113,7 @@ class FakeCluster:
     most_at_work: Counter[str] = field(default_factory=Counter)
     asked_s: list[tuple[float, int]] = field(default_factory=list)  # of each request, and its connection
     probing: set[int] = field(default_factory=set)  # connections with nothing but what a standby asks
+    asked_about: list[Asked] = field(default_factory=list)
 
     @asynccontextmanager
     async def running(self, name_servers: int = 1, tls: ssl.SSLContext | None = None) -> AsyncIterator["FakeCluster"]:
@@ -270,6 +281,8 @@ class FakeNode:
         self.holds: dict[str, dict[str, int]] = {}  # topic -> queues by broker, where this name server lags behind
         self.has_master = True
         self.requests: Counter[int] = Counter()
+        self.at_work: Counter[int] = Counter()  # requests by code that were not answered yet
+        self.most_at_work: Counter[int] = Counter()
         self.connections: set[_Session] = set()
         self.address = ""
         self._tls: ssl.SSLContext | None = None
@@ -341,14 +354,28 @@ class _Session(asyncio.Protocol):
             header_length = int.from_bytes(frame[1:4], "big")
             header = _decode(frame[4 : 4 + header_length])
             self.node.requests[header.code] += 1
-            self.node.cluster.asked_s.append((time.monotonic(), self.number))
+            self._note(header)
             if not is_probe(header.code, header.ext_fields):
                 self.node.cluster.probing.discard(self.number)
             task = asyncio.get_running_loop().create_task(self._answer(header))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
+    def _note(self, header: _Header) -> None:
+        now_s, fields = time.monotonic(), header.ext_fields
+        subject = fields.get("clientId") or fields.get("consumerGroup", "")
+        self.node.cluster.asked_s.append((now_s, self.number))
+        self.node.cluster.asked_about.append(Asked(now_s, self.number, self.node.name, header.code, subject))
+
     async def _answer(self, header: _Header) -> None:
+        self.node.at_work[header.code] += 1
+        self.node.most_at_work[header.code] = max(self.node.most_at_work[header.code], self.node.at_work[header.code])
+        try:
+            await self._answer_in_its_manner(header)
+        finally:
+            self.node.at_work[header.code] -= 1
+
+    async def _answer_in_its_manner(self, header: _Header) -> None:
         manner = self.node.manner
         if manner == "hang":
             return

@@ -6,11 +6,12 @@ import logging
 import math
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import cast
 
 import pytest
@@ -28,12 +29,14 @@ from streaming.collector.failover.membership import (
     SESSION_MS,
     Membership,
     connect,
+    open_log,
     partition_of,
 )
 from streaming.collector.failover.reach import Reach
 from streaming.collector.failover.term import Term
 from streaming.collector.probing.client_schedule import TAKEN_OVER, Chosen, ClientSchedule
 from streaming.collector.probing.memory import Memory, MemoryFile, Remembered
+from streaming.collector.probing.share import Log
 from streaming.loopback import LoopbackKafka
 from tests.collector.test_cluster_probe import QUICK, Told, play
 from tests.collector.test_real_kafka import until
@@ -84,20 +87,27 @@ def connects(own_kafka: LoopbackKafka) -> Callable[[object], tuple[object, objec
     return partial(connect, own_kafka.bootstrap_servers, {}, "collectors")
 
 
-def probed() -> Reach:
+def probed(name: str = "prod") -> Reach:
     """Of a collector whose brokers answered at its start."""
     found = Reach(interval_s=1)
-    found.probed("prod", True, time.monotonic())
+    found.probed(name, True, time.monotonic())
     return found
 
 
+def member(own_kafka: LoopbackKafka, name: str, logs: Mapping[str, Log]) -> Membership:
+    read = partial(open_log, own_kafka.bootstrap_servers, {}, "collectors", logs) if logs else lambda: None
+    return Membership([name], connects(own_kafka), "collectors", probed(name), logs, read)
+
+
 @contextmanager
-def collector(own_kafka: LoopbackKafka) -> Iterator[Elected]:
-    """A member of the group that asks the cluster ``prod``, as soon as it may."""
-    membership = Membership(["prod"], connects(own_kafka), "collectors", probed())
+def collector(
+    own_kafka: LoopbackKafka, name: str = "prod", logs: Mapping[str, Log] = MappingProxyType({})
+) -> Iterator[Elected]:
+    """A member of the group that asks the cluster ``prod``, or a slot of it, as soon as it may."""
+    membership = member(own_kafka, name, logs)
     membership.start()
     try:
-        elected = Elected("prod", membership)
+        elected = Elected(name, membership)
         until(elected.begin)
         yield elected
         elected.stopped()
@@ -169,6 +179,34 @@ def test_a_collector_that_is_not_answered_at_its_start_is_given_no_cluster_of_an
     finally:
         first.close()
         second.close()
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_claims_of_a_slot_reach_the_next_collector(own_kafka: LoopbackKafka) -> None:
+    """And none that shares clusters may ask beside one that asks them whole."""
+    before, after = Log(), Log()
+    with collector(own_kafka, "prod/1", {"prod": before}) as first:
+        before.written("client/1/c")
+        first.write_log("client/1/c", b"1")
+        until(lambda: before.claims("c") == (1,))
+        assert not before.is_waiting("client/1/c")
+        first.write_log("group/g", b"3")
+    with collector(own_kafka, "prod/1", {"prod": after}):
+        assert (after.claims("c"), after.slot_of("g")) == ((1,), 3)
+        whole = member(own_kafka, "prod", {})
+        whole.start()
+        time.sleep(5)
+        assert not whole.begin("prod")
+        whole.close()
+
+
+def test_a_claim_that_may_be_that_of_another_collector_is_not_written() -> None:
+    """What became of it is not known: the membership ends, and the next one reads the log."""
+    collectors = Membership(["prod/1"], lambda _: (None, None), "collectors", probed("prod/1"), {"prod": Log()})
+    collectors.write_log("prod/1", "client/1/c", b"1")
+    with pytest.raises(KafkaError, match="another collector may ask now"):
+        collectors._write_logs({partition_of("prod/1")})
 
 
 @pytest.mark.kafka

@@ -154,7 +154,9 @@ def test_other_collectors_are_known_by_their_rounds() -> None:
         b'{"event":"round","cluster":"other","source":"collector c"}',
         b"garbage",
     ]
-    assert other_collectors(values, {"prod": "collector a"}) == {"prod": {"collector b"}}
+    assert other_collectors(values, lambda cluster, _: {"prod": "collector a"}.get(cluster)) == {
+        "prod": {"collector b"}
+    }
 
 
 @pytest.fixture

@@ -91,10 +91,12 @@ def test_another_collector_of_the_cluster_is_seen(broker: LoopbackKafka) -> None
     for group, source in (("orders", "one"), ("payments", "two")):
         output.emit(rounds_of(group, source))
     output.close(20)
-    lookout = OtherCollectorCheck(Source(bootstrap_servers=broker.bootstrap_servers, topic=TOPIC), {}, dict, Event())
+    lookout = OtherCollectorCheck(
+        Source(bootstrap_servers=broker.bootstrap_servers, topic=TOPIC), {}, lambda *_: None, Event()
+    )
     newest = [value for turn in range(2) for value in lookout.newest_values(turn)]
 
     told = [event for value in newest for event in accepted(None, value)]
     assert {event.group for event in told if isinstance(event, Round)} == {"orders", "payments"}
-    assert other_collectors(newest, {"c": "one"}) == {"c": {"two"}}
-    assert other_collectors(newest, {"another": "three"}) == {}
+    assert other_collectors(newest, lambda cluster, _: {"c": "one"}.get(cluster)) == {"c": {"two"}}
+    assert other_collectors(newest, lambda cluster, _: {"another": "three"}.get(cluster)) == {}

@@ -407,6 +407,11 @@ CLUSTERS = "host:port of one or more name servers, separated by semicolons"
             "collector.timeout_seconds = 3.5: at most 3 with collector.failover_topic: it is over when another "
             "collector begins",
         ),
+        (
+            "share = true",
+            "collector.share = true: false where collector.failover_topic is empty: by that topic collectors agree who "
+            "asks which groups",
+        ),
         ('access_key = "k"', 'collector.access_key = "***": only beside secret_key_file or secret_key'),
         ('secret_key = "hunter2"', 'collector.secret_key = "***": only beside access_key'),
         (

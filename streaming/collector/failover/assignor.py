@@ -50,7 +50,7 @@ class ReachAssignor(CooperativeStickyAssignor):
 
     def _balanced(self, cluster: Any, read: Mapping[str, Any]) -> dict[int, str]:
         """The members by partition, as the parent would have it in the end."""
-        balancing = StickyAssignmentExecutor(cluster, read)
+        balancing = StickyAssignmentExecutor(self._metadata_of(cluster), read)
         balancing.perform_initial_assignment()
         balancing.balance()
         return {
@@ -59,3 +59,35 @@ class ReachAssignor(CooperativeStickyAssignor):
             for _, numbers in balancing.get_final_assignment(member_id)
             for number in numbers
         }
+
+    def _metadata_of(self, cluster: Any) -> Any:
+        """kafka-python's: which partitions there are."""
+        return cluster
+
+
+class SlotAssignor(ReachAssignor):
+    """Shares out only the partitions that slots of clusters have, so that each collector gets as many slots as others.
+
+    It has a name of its own: Kafka lets no collector that asks whole clusters join those that share them.
+    """
+
+    name = "evenkeel-share"
+
+    def __init__(self, topic: str, report: Report, used: frozenset[int]) -> None:
+        super().__init__(topic, report)
+        self._used = used
+
+    def _metadata_of(self, cluster: Any) -> Any:
+        return _Only(cluster, self._used)
+
+
+class _Only:
+    """What an executor asks of kafka-python's metadata, for some partitions."""
+
+    def __init__(self, cluster: Any, used: frozenset[int]) -> None:
+        self.topics = cluster.topics
+        self._cluster, self._used = cluster, used
+
+    def partitions_for_topic(self, topic: str) -> Any:
+        found = self._cluster.partitions_for_topic(topic)
+        return None if found is None else found & self._used

@@ -45,6 +45,9 @@ class Leadership(Protocol):
 
     def save(self, memory: Memory) -> None: ...
 
+    def write_log(self, key: str, value: bytes | None) -> None:
+        """Adds a record to the log of the collectors that share the cluster."""
+
 
 class Alone:
     """There is no other collector, or nobody said so in the configuration. The memory is in a file."""
@@ -70,9 +73,15 @@ class Alone:
     def stopped(self) -> None:
         """Nobody waits for it."""
 
+    def write_log(self, key: str, value: bytes | None) -> None:
+        """Nobody reads it."""
+
 
 class Elected:
-    """One of several collectors. The memory is in their topic, compressed, since Kafka's records are at most 1 MB."""
+    """One of several collectors. The memory is in their topic, compressed, since Kafka's records are at most 1 MB.
+
+    ``cluster`` is the name of a slot where they share the cluster.
+    """
 
     slow_after_ms = RUNNING_INFO_TIMEOUT_MS
     check_every_s = 0.2
@@ -113,3 +122,6 @@ class Elected:
         if is_to_save(self._saved, memory):
             self._saved = memory
             self._membership.write(self._cluster, zlib.compress(encode(memory)))
+
+    def write_log(self, key: str, value: bytes | None) -> None:
+        self._membership.write_log(self._cluster, key, value)

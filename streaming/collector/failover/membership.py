@@ -5,12 +5,16 @@ name alone, so that collectors whose lists of clusters differ for a while agree 
 owns the partition asks the cluster. The records of a partition are the memories of its clusters: a successor has read
 them before it begins to ask. A collector that gets no answers of RocketMQ reports it with the next rebalance, and
 another one that gets some takes its partition over (``reach``).
+
+Where collectors share clusters, each slot of a cluster (``prod/2``) is what a whole cluster is without sharing. The log
+of a cluster's slots (``probing.share``) is in a partition that none of its slots has. Every collector reads all of it.
 """
 
 import logging
 import math
 import time
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from threading import Condition, Event, Thread
@@ -19,10 +23,11 @@ from typing import Any
 from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, TopicAlreadyExistsError
 
-from streaming.collector.failover.assignor import ReachAssignor
+from streaming.collector.failover.assignor import ReachAssignor, SlotAssignor
 from streaming.collector.failover.reach import Reach, Report, is_news
 from streaming.collector.failover.term import Term
 from streaming.collector.output.kafka import check_reachable, opened
+from streaming.collector.probing.share import SLOTS, Log
 from streaming.config.cross_key_checks import FAILOVER_TIMEOUT_S
 from streaming.config.values import server_list
 
@@ -31,8 +36,13 @@ SESSION_MS = 9_000  # Kafka gives the clusters of a silent collector away after 
 HEARTBEAT_MS = 1_000
 REQUEST_MS = FAILOVER_TIMEOUT_S * 1000  # a request is over by then
 POLL_MS = 200
+LOG_POLL_MS = 20
+LOG_FETCH_MS = 100  # Kafka answers in order: a question for the end of the log waits for the fetch before it
+LOG_RECORDS = 5_000  # of one poll
+READ_LOG_S = 1  # then heartbeats are looked at again
 STOP_ASKING_WITHIN_S = 4  # Kafka's session goes on meanwhile, since it is longer
 WRITE_WITHIN_S = 3
+DELIVERED_WITHIN_S = WRITE_WITHIN_S + 1
 SEGMENT_MS = 3_600_000  # Kafka compacts closed segments only
 CONNECT_WITHIN_S = 5
 PROBED_WITHIN_S = 3  # at the start; a probe takes 2 s at most
@@ -46,7 +56,7 @@ def connect(bootstrap_servers: str, options: Mapping[str, Any], topic: str, assi
     servers = list(server_list(bootstrap_servers))
     check_reachable(servers)
     common = {"bootstrap_servers": servers, "bootstrap_timeout_ms": CONNECT_WITHIN_S * 1000, **options}
-    without_compression = {name: value for name, value in common.items() if name != "compression_type"}
+    without_compression = _without_compression(common)
     _create(topic, without_compression)
     consumer = opened(
         KafkaConsumer,
@@ -69,13 +79,34 @@ def connect(bootstrap_servers: str, options: Mapping[str, Any], topic: str, assi
                 "acks": "all",
                 "max_block_ms": WRITE_WITHIN_S * 1000,
                 "request_timeout_ms": WRITE_WITHIN_S * 1000,
-                "delivery_timeout_ms": (WRITE_WITHIN_S + 1) * 1000,  # an older memory must not come after a successor's
+                "delivery_timeout_ms": DELIVERED_WITHIN_S * 1000,  # an older memory must not come after a successor's
                 **common,
             },
         )
     except BaseException:
         consumer.close(autocommit=False, timeout_ms=WRITE_WITHIN_S * 1000)
         raise
+
+
+def open_log(bootstrap_servers: str, options: Mapping[str, Any], topic: str, clusters: Iterable[str]) -> Any:
+    """A consumer of the logs of these clusters, from their beginning. Raises KafkaError, OSError."""
+    common = {
+        "bootstrap_servers": list(server_list(bootstrap_servers)),
+        "bootstrap_timeout_ms": CONNECT_WITHIN_S * 1000,
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+        "max_poll_records": LOG_RECORDS,
+        "fetch_max_wait_ms": LOG_FETCH_MS,
+        **options,
+    }
+    consumer = opened(KafkaConsumer, _without_compression(common))
+    consumer.assign([TopicPartition(topic, number) for number in sorted({*map(log_partition_of, clusters)})])
+    return consumer
+
+
+def _without_compression(options: Mapping[str, Any]) -> dict[str, Any]:
+    """A producer's alone."""
+    return {name: value for name, value in options.items() if name != "compression_type"}
 
 
 def _check_partitions(consumer: Any, topic: str) -> None:
@@ -97,28 +128,46 @@ def _create(topic: str, options: Mapping[str, Any]) -> None:
         admin.close()
 
 
-def partition_of(cluster: str) -> int:
-    return zlib.crc32(cluster.encode()) % PARTITIONS
+def partition_of(name: str) -> int:
+    """Of a cluster, or of one of its slots (``prod/2``): these are in partitions that follow each other."""
+    cluster, _, slot = name.partition("/")
+    return (zlib.crc32(cluster.encode()) + int(slot or 0)) % PARTITIONS
+
+
+def log_partition_of(cluster: str) -> int:
+    return partition_of(f"{cluster}/{SLOTS}")
 
 
 class Membership(ConsumerRebalanceListener):
     """The partitions that this collector owns, and the newest record of each cluster in them.
 
-    ``clusters``: those of the configuration. ``connect`` makes a consumer of the group, with the given assignor, and a
-    producer; it raises KafkaError or OSError while Kafka is away.
+    ``clusters``: those of the configuration, or their slots where collectors share them. ``connect`` makes a consumer
+    of the group, with the given assignor, and a producer; it raises KafkaError or OSError while Kafka is away.
     ``begin``, ``write`` and ``stopped`` are called by the loop of each cluster. Kafka gets a partition back when no
     cluster of it is asked any more and the last memories are written.
-    ``reach``: what the loops note of RocketMQ's answers.
+    ``reach``: what the loops note of RocketMQ's answers. ``logs``: of the clusters that are shared; ``open_log`` makes
+    the consumer that reads them.
     """
 
     def __init__(
-        self, clusters: Iterable[str], connect: Callable[[Any], tuple[Any, Any]], topic: str, reach: Reach
+        self,
+        clusters: Iterable[str],
+        connect: Callable[[Any], tuple[Any, Any]],
+        topic: str,
+        reach: Reach,
+        logs: Mapping[str, Log] | None = None,
+        open_log: Callable[[], Any] = lambda: None,
     ) -> None:
         self.reach = reach
         self._clusters = tuple(clusters)
         self._partitions = frozenset(map(partition_of, self._clusters))
         self._reported_s = -math.inf
         self._logged = Report()
+        self._logs, self._open_log = dict(logs or {}), open_log
+        self._reader: Any = None  # of the logs
+        self._log_ends: dict[int, Mapping[TopicPartition, int]] = {}  # by partition that is to be owned
+        self._log_records: deque[tuple[str, str, bytes | None]] = deque()  # to write: slot's name, key, value
+        self._log_failure: Exception | None = None
         self._connect = connect
         self._topic = topic
         self._is_away = False
@@ -126,7 +175,7 @@ class Membership(ConsumerRebalanceListener):
         self._to_write: dict[str, bytes] = {}
         self._unsaved: set[str] = set()  # clusters of which that was logged
         self._producer: Any = None
-        self._assignor = ReachAssignor(topic, Report())
+        self._assignor = self._new_assignor()
         self._term = Term(SESSION_MS, REQUEST_MS)
         self._owned: frozenset[int] = frozenset()  # and read to the end
         self._unread: dict[int, int] = {}  # owned, and up to which offset they must be read
@@ -169,6 +218,10 @@ class Membership(ConsumerRebalanceListener):
     def write(self, cluster: str, record: bytes) -> None:
         self._to_write[cluster] = record
 
+    def write_log(self, name: str, key: str, value: bytes | None) -> None:
+        """Adds a record of a slot to the log of its cluster."""
+        self._log_records.append((name, key, value))
+
     def stopped(self, cluster: str) -> None:
         """Notes that nothing is asked of the cluster any more."""
         self.reach.stopped(cluster, time.monotonic())
@@ -181,7 +234,7 @@ class Membership(ConsumerRebalanceListener):
     def _run(self) -> None:
         while not self._over.is_set():
             try:
-                self._assignor = ReachAssignor(self._topic, Report())
+                self._assignor = self._new_assignor()
                 consumer, self._producer = self._connect(self._assignor)
                 self._follow(consumer)
             except (KafkaError, OSError) as error:
@@ -189,6 +242,11 @@ class Membership(ConsumerRebalanceListener):
             except Exception:  # of kafka-python's own: without this thread, nothing would be asked any more
                 log.exception("Kafka does not say which collector asks")
             self._over.wait(RETRY_AFTER_S)
+
+    def _new_assignor(self) -> ReachAssignor:
+        if self._logs:
+            return SlotAssignor(self._topic, Report(), self._partitions)
+        return ReachAssignor(self._topic, Report())
 
     def _wait_for_probes(self) -> None:
         """A collector that is not answered when it joins is given no cluster that another one asks."""
@@ -199,6 +257,7 @@ class Membership(ConsumerRebalanceListener):
 
     def _follow(self, consumer: Any) -> None:
         try:
+            self._begin_logs()
             self._wait_for_probes()
             consumer.subscribe([self._topic], listener=self)
             connected_s = time.monotonic()
@@ -218,11 +277,15 @@ class Membership(ConsumerRebalanceListener):
                 consumer.close(autocommit=False, timeout_ms=WRITE_WITHIN_S * 1000)
             finally:
                 self._producer.close(timeout=WRITE_WITHIN_S)
+                self._close_log()
 
     def _turn(self, consumer: Any) -> None:
         for records in consumer.poll(timeout_ms=POLL_MS).values():
             self._take(records)
         self._note_heartbeat(consumer)
+        if self._reader is not None:
+            self._write_logs(self._owned)
+            self._read_logs()
         self._note_read(consumer)
         self._write(self._owned)
         self._tell(consumer)
@@ -261,7 +324,10 @@ class Membership(ConsumerRebalanceListener):
         self._is_away = True
 
     def _take(self, records: Iterable[Any]) -> None:
-        self._records |= {record.key.decode("utf-8", "replace"): record.value for record in records if record.key}
+        for record in records:
+            name = (record.key or b"").decode("utf-8", "replace")
+            if name in self._clusters:
+                self._records[name] = record.value
 
     def _note_heartbeat(self, consumer: Any) -> None:
         """kafka-python shows the moments of its heartbeats only here."""
@@ -280,9 +346,10 @@ class Membership(ConsumerRebalanceListener):
                 if number not in self._unread:
                     self._unread[number] = consumer.end_offsets([at], timeout_ms=POLL_MS)[at]
                 position = consumer.position(at, timeout_ms=POLL_MS)
+                are_logs_read = self._reader is None or self._are_logs_read(number)
             except KafkaTimeoutError:
                 continue
-            if position is not None and position >= self._unread[number]:
+            if position is not None and position >= self._unread[number] and are_logs_read:
                 del self._unread[number]
                 self._owned |= {number}
 
@@ -302,6 +369,62 @@ class Membership(ConsumerRebalanceListener):
             self._unsaved.add(cluster)
             log.error("%s: what this collector remembers cannot be saved: %s", cluster, error)
 
+    # --- the logs of clusters that are shared
+
+    def _begin_logs(self) -> None:
+        self._reader, self._log_failure = self._open_log(), None
+        self._log_records.clear()
+        for log_of_cluster in self._logs.values():
+            log_of_cluster.begin()
+
+    def _close_log(self) -> None:
+        if self._reader is not None:
+            reader, self._reader = self._reader, None
+            reader.close(timeout_ms=WRITE_WITHIN_S * 1000)
+
+    def _read_logs(self) -> None:
+        end_s = time.monotonic() + READ_LOG_S
+        while time.monotonic() < end_s and (polled := self._reader.poll(timeout_ms=LOG_POLL_MS)):
+            for record in (record for records in polled.values() for record in records):
+                cluster, _, key = (record.key or b"").decode("utf-8", "surrogatepass").partition("/")
+                if "/" in key and cluster in self._logs:
+                    self._logs[cluster].add(key, record.value)
+
+    def _write_logs(self, numbers: Iterable[int]) -> None:
+        """Sends the records that wait, of the slots in these partitions.
+
+        A record that may or may not have been written ends the membership: the next one reads what is there.
+        """
+        while self._log_records and self._log_failure is None:
+            name, key, value = self._log_records.popleft()
+            cluster = name.partition("/")[0]
+            if partition_of(name) not in numbers or not self._term.is_valid(time.monotonic()):
+                self._log_failure = KafkaError("another collector may ask now")
+                break
+            sent = self._producer.send(
+                self._topic,
+                key=f"{cluster}/{key}".encode("utf-8", "surrogatepass"),
+                value=value,
+                partition=log_partition_of(cluster),
+            )
+            sent.add_errback(self._note_log_failure)
+        if self._log_failure is not None:
+            raise KafkaError(f"what this collector asks could not be written: {self._log_failure}")
+
+    def _note_log_failure(self, error: Exception) -> None:
+        self._log_failure = error
+
+    def _are_logs_read(self, number: int) -> bool:
+        """Returns whether all was read that the owners of a partition before this one wrote."""
+        places = self._reader.assignment()
+        if number not in self._log_ends:
+            self._log_ends[number] = self._reader.end_offsets(list(places), timeout_ms=READ_LOG_S * 1000)
+        ends = self._log_ends[number]
+        if any((self._reader.position(at, timeout_ms=READ_LOG_S * 1000) or 0) < ends[at] for at in places):
+            return False
+        del self._log_ends[number]
+        return True
+
     # --- what Kafka calls, within poll
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
@@ -314,6 +437,9 @@ class Membership(ConsumerRebalanceListener):
         self._term.end()
         self._assignor.member_assignment = None  # kafka-python would claim what others own by now
         self._to_write.clear()  # another collector may have written since
+        if self._reader is not None:
+            self._log_failure = KafkaError("its slots were given to others")
+            self._log_records.clear()
         self._give_back({one.partition for one in lost})
 
     def _give_back(self, numbers: set[int]) -> None:
@@ -321,6 +447,7 @@ class Membership(ConsumerRebalanceListener):
         self._owned -= numbers
         for number in numbers:
             self._unread.pop(number, None)
+            self._log_ends.pop(number, None)
         with self._changed:
             is_over = self._changed.wait_for(
                 lambda: not any(partition_of(cluster) in numbers for cluster in self._asking), STOP_ASKING_WITHIN_S
@@ -331,6 +458,8 @@ class Membership(ConsumerRebalanceListener):
             )
         self._write(numbers)
         try:
-            self._producer.flush(WRITE_WITHIN_S)
+            if self._reader is not None:
+                self._write_logs({*self._owned, *numbers})
+            self._producer.flush(WRITE_WITHIN_S if self._reader is None else DELIVERED_WITHIN_S)
         except KafkaError as error:
             log.warning("what this collector remembers did not reach its successor: %s", error)

@@ -30,14 +30,15 @@ log = logging.getLogger(__name__)
 class _Head(Struct):
     event: str
     cluster: str
+    group: str = ""
     source: str = ""
 
 
 _decode = msgspec.json.Decoder(_Head | list[_Head]).decode
 
 
-def other_collectors(values: Iterable[bytes], sources: Mapping[str, str]) -> dict[str, set[str]]:
-    """Cluster -> others that end rounds of it, from records; ``sources`` are our own, by cluster."""
+def other_collectors(values: Iterable[bytes], source_of: Callable[[str, str], str | None]) -> dict[str, set[str]]:
+    """Cluster -> others that end rounds of it, from records; ``source_of`` gives our own, of a group that we ask."""
     found: dict[str, set[str]] = {}
     for value in values:
         try:
@@ -45,7 +46,8 @@ def other_collectors(values: Iterable[bytes], sources: Mapping[str, str]) -> dic
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
         for head in decoded if isinstance(decoded, list) else [decoded]:
-            if head.event == "round" and head.cluster in sources and head.source != sources[head.cluster]:
+            ours = source_of(head.cluster, head.group) if head.event == "round" else None
+            if ours is not None and head.source != ours:
                 found.setdefault(head.cluster, set()).add(head.source)
     return found
 
@@ -54,9 +56,14 @@ class OtherCollectorCheck:
     """Looks once a minute, in a thread of its own. If it cannot look, it says so once and goes on."""
 
     def __init__(
-        self, source: Source, options: Mapping[str, Any], sources: Callable[[], Mapping[str, str]], stop: Event
+        self, source: Source, options: Mapping[str, Any], source_of: Callable[[str, str], str | None], stop: Event
     ) -> None:
-        self._servers, self._topic, self._sources, self._stop = source.bootstrap_servers, source.topic, sources, stop
+        self._servers, self._topic, self._source_of, self._stop = (
+            source.bootstrap_servers,
+            source.topic,
+            source_of,
+            stop,
+        )
         self._options = {name: value for name, value in options.items() if name != "compression_type"}
         self._said: dict[tuple[str, str], float] = {}
         self._has_failed = False
@@ -69,7 +76,7 @@ class OtherCollectorCheck:
         while not self._stop.wait(CHECK_EVERY_S):
             turn += 1
             try:
-                self._say(other_collectors(self.newest_values(turn), self._sources()))
+                self._say(other_collectors(self.newest_values(turn), self._source_of))
             except (KafkaError, OSError) as error:
                 if not self._has_failed:
                     log.warning("cannot look for other collectors in %s: %s", self._topic, error)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from streaming.collector.probing.memory import SlowClient
 from streaming.collector.probing.new_queues import REASON
 from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.share import OTHER_COLLECTOR, WHOLE, Share, Whole
 from streaming.core.evidence.exclusions import is_proxy_client
 
 SLOW_ANSWER_MS = 1_000  # a client that takes longer is asked less often, and a round waits no longer for an answer
@@ -88,8 +89,10 @@ class Chosen(NamedTuple):
 
 
 class ClientSchedule:
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
+    """``share`` says which clients this collector may ask, where several share the cluster."""
+
+    def __init__(self, policy: Policy, share: Share | Whole = WHOLE) -> None:
+        self._policy, self._share = policy, share
         self._clients: dict[str, _Client] = {}
         self._members: dict[str, frozenset[str]] = {}
         self._held: set[str] = set()
@@ -143,6 +146,7 @@ class ClientSchedule:
         for client_id in members - (before or frozenset()):
             client = self._clients.get(client_id) or self._new_client(client_id, is_start)
             self._clients[client_id] = client
+            self._share.claim(client_id)
             left_ts = self._left_unasked.pop((group, client_id), None)
             is_back = left_ts is not None and now - left_ts < BACK_WITHIN_MS
             client.due_ts[group] = now + wait + (0 if is_back else self._phase(client_id, group, wait))
@@ -164,6 +168,22 @@ class ClientSchedule:
         for client_id in self._members.pop(group, frozenset()):
             self._forget(group, client_id)
 
+    @property
+    def listed(self) -> Set[str]:
+        """The clients of all groups."""
+        return self._clients.keys()
+
+    def is_busy(self, client_id: str) -> bool:
+        client = self._clients.get(client_id)
+        return client is not None and client.is_busy
+
+    def groups_of(self, client_id: str) -> Iterable[str]:
+        client = self._clients.get(client_id)
+        return client.due_ts if client is not None else ()
+
+    def clients_of(self, group: str) -> Iterable[str]:
+        return self._members.get(group, ())
+
     def rest(self, group: str, is_at_rest: bool) -> None:
         """Notes whether the group is at rest: then its clients are asked less often."""
         (self._at_rest.add if is_at_rest else self._at_rest.discard)(group)
@@ -180,7 +200,7 @@ class ClientSchedule:
         for client_id in sorted(self._members.get(group, ())):
             reason = self._why_not(client_id, group, now, client_id in out_of_turn)
             if reason is None:
-                reason = why_nobody or None
+                reason = why_nobody or (None if self._share.may_ask(client_id) else OTHER_COLLECTOR)
             if reason is None:
                 self._note_asked(self._clients[client_id], group, now)
                 ask.append(client_id)
@@ -287,6 +307,7 @@ LABELS = {
     REASON: "new_queues",
     NO_BROKER: "no_broker",
     TAKEN_OVER: "taken_over",
+    OTHER_COLLECTOR: "other_collector",
 }
 BROKER_FAILED = "broker_failed"
 

@@ -16,6 +16,7 @@ from streaming.collector.probing.memory import Memory
 from streaming.collector.probing.offset_schedule import waits
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.request_load import Load, estimate
+from streaming.collector.probing.share import WHOLE, Members, Share, Whole
 from streaming.collector.probing.transport import Emit, Record
 from streaming.collector.translation.broker_view import listed
 from streaming.collector.translation.cluster import ClusterTranslation
@@ -42,6 +43,7 @@ class ClusterProbe:
     """``round`` never raises for what RocketMQ does or does not do.
 
     ``emit`` gets events in the order of their groups' numbers, ``record`` every answer; neither may block.
+    ``share``: of the cluster, where several collectors share it.
     """
 
     def __init__(
@@ -53,14 +55,16 @@ class ClusterProbe:
         source: str,
         emit: Emit,
         record: Record,
+        share: Share | Whole = WHOLE,
     ) -> None:
         self.clock = client.clock
-        self.brokers, self.groups, self.silent = BrokerDirectory(), GroupSchedule(policy), Silent(cluster)
+        self.share = share
+        self.brokers, self.groups, self.silent = BrokerDirectory(), GroupSchedule(policy, share), Silent(cluster)
         self.translation = ClusterTranslation(cluster, source, policy.confirms)
         self._cluster, self._policy, self._client, addresses = cluster, policy, client, self.brokers.addresses
         self._transport = transport = LiveTransport(cluster, client, namesrv, addresses, policy)
         self.directory = DirectoryProbe(transport, self.brokers, self.groups, self.silent, self.translation, record)
-        self.shared = Shared(self.translation, policy, transport, addresses, emit, record, self.silent.note)
+        self.shared = Shared(self.translation, policy, transport, addresses, emit, record, self.silent.note, share)
         self._probes: dict[str, GroupProbe] = {}
         self._learning: asyncio.Task[None] | None = None
 
@@ -69,6 +73,8 @@ class ClusterProbe:
         self._follow_the_clock()
         started, started_ts, asked_before = time.perf_counter(), self.clock.now_ms(), self._client.asked
         self._client.begin_round()
+        if isinstance(self.share, Share):
+            self._follow_share(self.share)
         await self._learn_directory_in_background()
         await asyncio.gather(*map(self._look, self.groups.to_look_at(self.clock.steady_ms())))
         await asyncio.gather(*map(self._ask_backlog, self.groups.to_ask_for_backlog(self.clock.steady_ms())))
@@ -100,6 +106,30 @@ class ClusterProbe:
             self._learning = self._transport.start(self.directory.learn())
         if not self.brokers.addresses or not any(self.groups.counts()):
             await asyncio.wait([self._learning])
+
+    # --- groups that come from other collectors, or go to them
+
+    def _follow_share(self, share: Share) -> None:
+        """Between rounds, when nothing is asked but clients that have not answered yet."""
+        clients, now = self.shared.clients, self.clock.steady_ms()
+        members = Members(clients.groups_of, clients.clients_of)
+        for move in list(share.moves(clients.listed, members, now)):
+            if share.may_move(move, clients.is_busy):
+                for name in sorted(move.groups):
+                    log.info("%s: group %s goes to slot %s", self._cluster, name, move.slot)
+                    self._drop(name)
+                share.give(move)
+        share.reconcile(clients.listed, clients.is_busy, now)
+        if share.has_changed():
+            for name in [name for name in self.groups.watched() if not share.has(name)]:
+                self._drop(name)
+            self.directory.know_again()
+
+    def _drop(self, name: str) -> None:
+        """Should it come back, the job may know it by the events of another collector."""
+        self._forget(name)
+        self.groups.drop(name)
+        self.translation.group(name).send_all()
 
     # --- groups without members
 
@@ -145,10 +175,13 @@ class ClusterProbe:
             log.exception("%s: the round of group %s failed", self._cluster, name)
         self.groups.probed(name, probe.has_members, self.clock.steady_ms())
         if not self.groups.is_watched(name):
-            del self._probes[name]  # long empty; should it come back, it is another to us
-            self._transport.forget_group(name)
-            self.directory.forget_group(name)
-            self.shared.forget_group(name)
+            self._forget(name)  # long empty; should it come back, it is another to us
+
+    def _forget(self, name: str) -> None:
+        self._probes.pop(name, None)
+        self._transport.forget_group(name)
+        self.directory.forget_group(name)
+        self.shared.forget_group(name)
 
     # --- from one start to the next
 

@@ -68,6 +68,11 @@ class DirectoryProbe:
         for name in self._groups.watched() if due else ():
             self.record_settings(name)
 
+    def know_again(self) -> None:
+        """Takes groups that this collector did not watch before, as the brokers gave them last."""
+        for broker, settings in self._settings.items():
+            self._groups.know(broker, settings)
+
     async def _ask_who_is_where(self) -> tuple[dict[str, str] | None, str | None]:
         """The brokers that any name server knows: one may lack a broker that cannot reach it. If none tells, why."""
         servers = self._transport.servers

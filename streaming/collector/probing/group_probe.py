@@ -21,6 +21,7 @@ from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.queues_beyond_read import QueuesBeyondRead
 from streaming.collector.probing.request_load import Footprint
 from streaming.collector.probing.route_probe import RouteProbe
+from streaming.collector.probing.share import WHOLE, Share, Whole
 from streaming.collector.probing.transport import Emit, Record, Transport
 from streaming.collector.translation.broker_view import confirmed
 from streaming.collector.translation.broker_view import listed as listed_ids
@@ -41,7 +42,8 @@ class Shared:
     """The schedules, the lags and the ways out that all groups of a cluster share.
 
     ``addresses`` has the brokers' addresses as they are at the moment. ``emit`` gets events in the order of their
-    numbers, ``record`` every answer. ``note`` gets a broker and why it does not give its lists, or None.
+    numbers, ``record`` every answer. ``note`` gets a broker and why it does not give its lists, or None. ``share``: of
+    the cluster, where several collectors share it.
     """
 
     def __init__(
@@ -53,12 +55,14 @@ class Shared:
         emit: Emit,
         record: Record = lambda _: None,
         note: Callable[[str, str | None], None] = lambda *_: None,
+        share: Share | Whole = WHOLE,
     ) -> None:
         self.cluster, self.policy, self.translation = translation.cluster, policy, translation
         self.transport, self.addresses = transport, addresses
         self.emit, self.record, self.note = emit, record, note
         self.routes = RouteProbe(transport, translation.routes, policy, record)
-        self.clients, self.offsets, self.lags = client_schedule.ClientSchedule(policy), OffsetSchedule(policy), Lags()
+        self.clients = client_schedule.ClientSchedule(policy, share)
+        self.offsets, self.lags = OffsetSchedule(policy), Lags()
 
     def forget_group(self, name: str) -> None:
         for schedule in (self.clients, self.offsets, self.lags):

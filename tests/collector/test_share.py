@@ -1,0 +1,313 @@
+"""Several collectors that share a cluster: each group and each client is asked by one of them, whatever is late."""
+
+import asyncio
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+
+from schemas.events import AnyEvent, AssignmentReport, Round
+from streaming.collector.failover.assignor import SlotAssignor
+from streaming.collector.failover.membership import PARTITIONS, log_partition_of, partition_of
+from streaming.collector.failover.reach import Report
+from streaming.collector.probing import share as share_module
+from streaming.collector.probing.cluster_probe import ClusterProbe
+from streaming.collector.probing.share import (
+    RELEASE_MS,
+    RETURN_MS,
+    SLOTS,
+    Log,
+    Members,
+    Share,
+    home_of,
+)
+from streaming.collector.wire.client import Lane, RemotingClient
+from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
+from tests.collector.test_cluster_probe import QUICK
+
+Record = tuple[str, bytes | None]
+GROUPS = [f"group-{number}" for number in range(12)]
+CLIENTS = [f"10.0.0.{number}@1" for number in range(10)]
+
+
+def test_the_limits_of_all_slots_together_are_those_of_a_cluster() -> None:
+    """However many collectors there are: each slot is asked by one, with its part of each limit."""
+    for lane in Lane:
+        assert lane.value // SLOTS * SLOTS == lane.value
+
+
+def test_every_group_has_one_slot_and_each_slot_has_its_part() -> None:
+    sizes = Counter(home_of(f"group-{number}") for number in range(10_000))
+    assert set(sizes) == set(range(SLOTS))
+    assert max(sizes.values()) < 1.1 * min(sizes.values())
+
+
+class Topic:
+    """The log in Kafka."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def compacted(self) -> list[Record]:
+        """Only the newest record of each key is left, in its place."""
+        newest = {key: number for number, (key, _) in enumerate(self.records)}
+        return [record for number, record in enumerate(self.records) if newest[record[0]] == number]
+
+
+class Asker:
+    """The collector of one slot. It reads and writes the log late; ``groups`` has who is in each group now."""
+
+    def __init__(self, slot: int, topic: Topic, groups: dict[str, set[str]], compacts: bool = False) -> None:
+        self.slot, self._topic, self._groups = slot, topic, groups
+        self.log, self._read = Log(), len(topic.records)
+        self.to_write: list[Record] = []
+        self.share = Share(slot, self.log, lambda key, value: self.to_write.append((key, value)))
+        self.members: dict[str, set[str]] = {}  # of its groups, as it saw them last
+        self.busy: set[str] = set()
+        for record in topic.compacted() if compacts else topic.records:
+            self.log.add(*record)
+
+    def write(self, number: int) -> None:
+        self._topic.records += self.to_write[:number]
+        del self.to_write[:number]
+
+    def read(self, number: int) -> None:
+        for record in self._topic.records[self._read : self._read + number]:
+            self.log.add(*record)
+        self._read = min(len(self._topic.records), self._read + number)
+
+    def round(self, now: int) -> None:
+        listed = self._listed()
+        members = Members(self._groups_of, lambda group: self.members.get(group, ()))
+        for move in list(self.share.moves(listed, members, now)):
+            if self.share.may_move(move, self.busy.__contains__):
+                for group in move.groups:
+                    self.members.pop(group, None)
+                self.share.give(move)
+        self.share.reconcile(self._listed(), self.busy.__contains__, now)
+        self.members = {group: set(ids) for group, ids in self._groups.items() if self.share.has(group)}
+        for client_id in sorted(self._listed()):
+            self.share.claim(client_id)
+
+    def ask(self, choose: Callable[[list[str]], str]) -> None:
+        may = [one for one in sorted(self._listed() - self.busy) if self.share.may_ask(one)]
+        if may:
+            self.busy.add(choose(may))
+
+    def _listed(self) -> set[str]:
+        return {client_id for ids in self.members.values() for client_id in ids}
+
+    def _groups_of(self, client_id: str) -> list[str]:
+        return [group for group, ids in self.members.items() if client_id in ids]
+
+
+class World:
+    """All slots of a cluster, each asked by a process of its own."""
+
+    def __init__(self, seed: int) -> None:
+        self.random, self.topic = random.Random(seed), Topic()
+        self.groups = {name: set(self.random.sample(CLIENTS, self.random.randint(0, 3))) for name in GROUPS}
+        self.askers = [Asker(slot, self.topic, self.groups) for slot in range(SLOTS)]
+        self.now = 1_000_000
+
+    def step(self) -> None:
+        one, chance = self.random.choice(self.askers), self.random.random()
+        self.now += self.random.choice((0, 200, 1_000))
+        if chance < 0.2:
+            one.write(self.random.randint(1, 6))
+        elif chance < 0.45:
+            one.read(self.random.randint(1, 12))
+        elif chance < 0.6:
+            one.round(self.now)
+        elif chance < 0.8:
+            one.ask(self.random.choice)
+        elif chance < 0.95:
+            one.busy -= {client_id for client_id in one.busy if self.random.random() < 0.7}
+        elif chance < 0.97:
+            self.groups[self.random.choice(GROUPS)] = set(self.random.sample(CLIENTS, self.random.randint(0, 3)))
+        elif chance < 0.98:
+            self.now += RELEASE_MS
+        elif chance < 0.99:
+            self.now += RETURN_MS
+        else:  # it is killed, and another collector takes its slot over, when all that it wrote is there
+            one.write(self.random.randint(0, len(one.to_write)))
+            compacts = self.random.random() < 0.5
+            self.askers[one.slot] = Asker(one.slot, self.topic, self.groups, compacts)
+
+    def settle(self) -> None:
+        for _ in range(40):
+            self.now += 5_000
+            for one in self.askers:
+                one.busy.clear()
+                one.round(self.now)
+            for one in self.askers:
+                one.write(1_000_000)
+            for one in self.askers:
+                one.read(1_000_000)
+
+    def check(self) -> None:
+        busy = Counter(client_id for one in self.askers for client_id in one.busy)
+        assert not [client_id for client_id, number in busy.items() if number > 1]
+        assert not [group for group in GROUPS if sum(one.share.has(group) for one in self.askers) > 1]
+
+    def check_settled(self) -> None:
+        """No group is lost, those that share a client are together, and each client is asked."""
+        owners = {group: [one.slot for one in self.askers if one.share.has(group)] for group in GROUPS}
+        assert all(len(slots) == 1 for slots in owners.values()), owners
+        for client_id in CLIENTS:
+            slots = {owners[group][0] for group, ids in self.groups.items() if client_id in ids}
+            assert len(slots) < 2, (client_id, slots)
+            assert all(self.askers[slot].share.may_ask(client_id) for slot in slots)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_two_collectors_never_ask_one_client_and_no_group_is_lost(seed: int) -> None:
+    world = World(seed)
+    for _ in range(1_500):
+        world.step()
+        world.check()
+    world.settle()
+    world.check_settled()
+
+
+def test_groups_that_share_nothing_any_more_go_home_after_a_while() -> None:
+    first = next(group for group in GROUPS if home_of(group) == 0)
+    other = next(group for group in GROUPS if home_of(group) == 3)
+    world = World(0)
+    for group in GROUPS:
+        world.groups[group] = set()
+    world.groups[first], world.groups[other] = {"a", "b"}, {"b", "c"}
+    world.settle()
+    assert world.askers[0].share.has(other)
+    world.groups[other] = {"c"}
+    world.settle()
+    assert world.askers[0].share.has(other)
+    world.now += RETURN_MS
+    world.settle()
+    assert world.askers[3].share.has(other)
+    world.check_settled()
+
+
+def test_a_client_is_released_when_nothing_is_on_its_way_and_is_not_asked_before_that_is_read() -> None:
+    world = World(0)
+    group = next(group for group in GROUPS if home_of(group) == 0)
+    world.groups |= {name: set() for name in GROUPS} | {group: {"a"}}
+    world.settle()
+    one = world.askers[0]
+    one.ask(min)
+    assert one.busy == {"a"}
+    world.groups[group] = set()
+    one.round(world.now)
+    one.round(world.now)
+    one.round(world.now + RELEASE_MS)
+    assert one.to_write == []
+    one.busy.clear()
+    one.round(world.now + RELEASE_MS)
+    assert one.to_write == [("client/0/a", None)]
+    world.groups[group] = {"a"}
+    one.round(world.now + RELEASE_MS)
+    assert not one.share.may_ask("a")
+
+
+class Metadata:
+    """Kafka's of the topic of the collectors."""
+
+    def topics(self) -> set[str]:
+        return {"collectors"}
+
+    def partitions_for_topic(self, _: str) -> set[int]:
+        return set(range(PARTITIONS))
+
+
+def assignor(used: set[int]) -> SlotAssignor:
+    return SlotAssignor("collectors", Report(), frozenset(used))
+
+
+@pytest.mark.parametrize(("collectors", "most"), [(1, 4), (2, 2), (3, 2), (4, 1)])
+def test_each_collector_gets_as_many_slots_as_the_others(collectors: int, most: int) -> None:
+    """Though most partitions of their topic belong to no slot."""
+    used = {partition_of(f"prod/{slot}") for slot in range(SLOTS)}
+    assert len(used) == SLOTS
+    assert log_partition_of("prod") not in used
+    members = [
+        SimpleNamespace(member_id=str(number), metadata=assignor(used).metadata({"collectors"}))
+        for number in range(collectors)
+    ]
+    given = assignor(used).assign(Metadata(), members)
+    partitions = [[number for _, numbers in one.assigned_partitions for number in numbers] for one in given.values()]
+    assert sorted(number for numbers in partitions for number in numbers) == sorted(used)
+    assert max(map(len, partitions)) == most
+
+
+def sharing_groups() -> FakeCluster:
+    """Two groups of different slots have one client; the others have their own."""
+    owned = [("T", broker, number) for broker in ("broker-a", "broker-b") for number in range(4)]
+    groups = {
+        name: FakeGroup([FakeClient(f"{name}-1", owned[:4]), FakeClient(f"{name}-2", owned[4:])]) for name in GROUPS
+    }
+    for slot in (1, 3):
+        groups[next(name for name in GROUPS if home_of(name) == slot)].members.append(FakeClient("shared"))
+    return FakeCluster(groups=groups)
+
+
+def test_groups_with_a_common_client_get_rounds_of_one_collector_and_go_home_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No round of another group is left out, and no number of an event comes twice."""
+    fake, events, log = sharing_groups(), list[AnyEvent](), Log()
+    one, other = (next(name for name in GROUPS if home_of(name) == slot) for slot in (1, 3))
+
+    def probe(slot: int) -> ClusterProbe:
+        share = Share(slot, log, log.add)
+        client = RemotingClient(QUICK.timeout_ms / 1000, share_of=SLOTS)
+        return ClusterProbe("prod", QUICK, client, fake.namesrv, f"of {slot}", events.extend, lambda _: None, share)
+
+    async def sources_after(probes: list[ClusterProbe], rounds: int) -> dict[str, str]:
+        for _ in range(rounds):
+            events_before = len(events)
+            for each in probes:
+                await each.round()
+        markers = [event for event in events[events_before:] if isinstance(event, Round)]
+        assert sorted(marker.group for marker in markers) == sorted(GROUPS)
+        return {marker.group: marker.source for marker in markers}
+
+    async def scene() -> None:
+        async with fake.running():
+            probes = [probe(slot) for slot in range(SLOTS)]
+            sources = await sources_after(probes, 6)
+            assert sources[one] == sources[other] == "of 1"
+            assert {f"of {home_of(name)}" for name in GROUPS if name != other} == {
+                source for name, source in sources.items() if name != other
+            }
+            fake.groups[other].members.pop()
+            await sources_after(probes, 1)
+            monkeypatch.setattr(share_module, "RETURN_MS", 0)
+            sources = await sources_after(probes, 4)
+            assert (sources[one], sources[other]) == ("of 1", "of 3")
+            monkeypatch.setattr(share_module, "RETURN_MS", RETURN_MS)
+            fake.groups[other].members.append(FakeClient("shared"))
+            assert (await sources_after(probes, 4))[other] == "of 1"
+            for each in probes:
+                await each.close()
+
+    asyncio.run(scene())
+    reports = {(event.source, event.client_id) for event in events if isinstance(event, AssignmentReport)}
+    assert {source for source, client_id in reports if client_id == "shared"} == {"of 1"}
+    numbers = defaultdict(list)
+    for event in events:
+        numbers[event.source, event.group].append(event.seq)
+    assert all(found == list(range(len(found))) for found in numbers.values())
+
+
+def test_a_record_that_may_not_be_written_is_not_waited_for() -> None:
+    """The slot may come back to this collector, which reads the same log all the time."""
+
+    def refuse(*_: object) -> None:
+        raise asyncio.CancelledError
+
+    log = Log()
+    with pytest.raises(asyncio.CancelledError):
+        Share(0, log, refuse).claim("c")
+    assert not log.is_waiting("client/0/c")
