@@ -4,26 +4,33 @@ Merges are computed here, and the table is overwritten. deltalake's own MERGE, D
 whose strings pyarrow 25 cannot filter by (``string_view``), and take more processor time.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError
 
 from schemas.table_definition import Table
 from streaming.tables.arrow_types import unsliced
 from streaming.tables.conflicts import retried
 from streaming.tables.storage import delta_uri
 
+# Opening a table reads its log from the last checkpoint on: from an object store two requests a commit. A table that
+# stays open does not. It is opened again just after a checkpoint, because what it remembers of its log grows.
+OPENED_EVERY = 100  # commits
+
 
 class ProjectionTable:
     def __init__(self, tables: str, table: Table) -> None:
         self._definition = table
         self._path = delta_uri(f"{tables}/{table.name}")
+        self._opened: DeltaTable | None = None
 
     def has(self, identity: str, batch_id: int) -> bool:
         """True if this batch or a later one was appended."""
-        newest = DeltaTable(self._path).transaction_version(identity)
+        newest = self._table().transaction_version(identity)
         return newest is not None and newest >= batch_id
 
     def append(self, rows: pa.Table, identity: str, batch_id: int) -> None:
@@ -31,15 +38,30 @@ class ProjectionTable:
         its log.
         """
         said = CommitProperties(app_transactions=[Transaction(identity, batch_id)])
-        retried(lambda: write_deltalake(self._path, unsliced(rows), mode="append", commit_properties=said))
+        self._retried(lambda table: write_deltalake(table, unsliced(rows), mode="append", commit_properties=said))
 
     def merge(self, rows: pa.Table) -> None:
         """Apply rows, one for each key, whose ``seq`` is larger than that in the table."""
-        retried(partial(self._merge, rows))
+        self._retried(partial(self._merge, rows))
 
-    def _merge(self, rows: pa.Table) -> None:
-        table = DeltaTable(self._path)
+    def _merge(self, rows: pa.Table, table: DeltaTable) -> None:
+        table.update_incremental()
         overwrite(table, merged(all_rows(table), rows, self._definition))
+
+    def _retried(self, commit: Callable[[DeltaTable], None]) -> None:
+        def attempt() -> None:
+            try:
+                commit(self._table())
+            except CommitFailedError:
+                self._opened = None  # what the other commit has changed is read
+                raise
+
+        retried(attempt)
+
+    def _table(self) -> DeltaTable:
+        if self._opened is None or self._opened.version() % OPENED_EVERY == 0:
+            self._opened = DeltaTable(self._path)
+        return self._opened
 
 
 def all_rows(table: DeltaTable) -> pa.Table:
