@@ -34,7 +34,7 @@ POLL_S, LONGEST_POLL_S = 1.0, 10.0
 CPU_SHARE = 0.1  # of one processor, at most, by each thread
 SAVE_EVERY_MS = 5_000  # facts since then are read again after a restart
 REMIND_MS = 60_000
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 240.0  # the watchdog of systemd waits for 300 s
 STATE, FACTS = PARTS = ("state", "facts")  # of the work, each in a thread of its own
 STOP_WITHIN_S = 5  # time for a notice that is being sent; later it is sent again at the next start
 
@@ -140,6 +140,8 @@ def keep_delivering(
                 raise
         except Exception:
             log.exception("the notifier failed; it starts again in %.0f s", pause_s)
+            for part in PARTS:
+                in_force.settings.went_on(part)
         stop.wait(0 if stop.is_set() else pause_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 

@@ -150,7 +150,7 @@ def test_processes_that_are_not_there_take_none_or_are_asked_already(
     ended = subprocess.Popen(["true"])
     ended.wait()
     assert main(["reload", str(ended.pid)]) == 2
-    assert f"there is no process {ended.pid}" in capsys.readouterr().err
+    assert f"process {ended.pid} gets no signal from here: No such process" in capsys.readouterr().err
     with subprocess.Popen(["sleep", "60"]) as other:
         assert main(["reload", str(other.pid)]) == 2
         assert f"process {other.pid} takes no reload: " in capsys.readouterr().err

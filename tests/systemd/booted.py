@@ -45,6 +45,8 @@ mkdir -p {jars}
 mount --bind {jars} /opt/jars
 cp {work}/evenkeel /opt/evenkeel/bin/
 cp -r {work}/etc/. /etc/evenkeel/
+mkdir -p /etc/evenkeel/secrets
+chmod -R go= /etc/evenkeel/secrets
 echo 'evenkeel:x:64321:64321::/var/lib/evenkeel:/usr/sbin/nologin' >> /etc/passwd
 echo 'evenkeel:x:64321:' >> /etc/group
 mount -t tmpfs tmpfs /run
@@ -53,6 +55,7 @@ mkdir /run/generators
 umount -R /sys/fs/cgroup
 mount -t tmpfs tmpfs /sys/fs/cgroup
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
+mount --make-rshared /
 export container=test SYSTEMD_UNIT_PATH=/run/units SYSTEMD_GENERATOR_PATH=/run/generators
 exec {systemd} --system --unit=first.target --show-status=0 --log-target=null
 """

@@ -17,7 +17,31 @@ pytestmark = [
         reason="needs root and systemd: apt-get install systemd util-linux",
     ),
 ]
-COMMON = '[collector]\nclusters = { prod = "127.0.0.1:1" }\noutput = "file"\n[web]\nlisten = "127.0.0.1:0"\n'
+COMMON = """
+[collector]
+clusters = { prod = "127.0.0.1:1" }
+output = "file"
+interval_seconds = 1
+timeout_seconds = 1
+[web]
+listen = "127.0.0.1:0"
+"""
+RULES = """
+[[sinks]]
+name = "hook"
+kind = "webhook"
+url = "http://127.0.0.1:1"
+secret = { file = "$CREDENTIALS_DIRECTORY/key" }
+"""
+# Only root can read the file of the secret. A service that could not read its copy would refuse its configuration.
+CREDENTIALS = {
+    name: f"LoadCredential=key:/etc/evenkeel/secrets/key\nEnvironment={variables}\n"
+    for name, variables in {
+        "evenkeel-collect.service": "EVENKEEL__COLLECTOR__ACCESS_KEY=k EVENKEEL__COLLECTOR__SECRET_KEY_FILE=%d/key",
+        "evenkeel-notify.service": "EVENKEEL__NOTIFY__ALERTS=/etc/evenkeel/alerts.toml",
+        "evenkeel-web.service": "EVENKEEL__SOURCE__KAFKA__SASL_JAAS_CONFIG__FILE=%d/key",
+    }.items()
+}
 NO_RIGHTS = "0000000000000000"
 
 
@@ -30,9 +54,9 @@ def until(true: Callable[[], bool], within_s: float, what: str) -> None:
 
 def test_services_work_in_their_sandbox_and_one_that_hangs_is_started_again() -> None:
     names = [f"evenkeel-{name}.service" for name in ("collect", "notify", "web")]
-    with Booted(
-        dict.fromkeys(names, "WatchdogSec=10\nTimeoutAbortSec=1\nRestartSec=0"), {"evenkeel.toml": COMMON}
-    ) as one:
+    drop_in = "WatchdogSec=10\nTimeoutAbortSec=1\nRestartSec=0\n"
+    files = {"evenkeel.toml": COMMON, "alerts.toml": RULES, "secrets/key": "hunter2\n"}
+    with Booted({name: drop_in + CREDENTIALS[name] for name in names}, files) as one:
         one.systemctl("start", *names)
         for name in names:
             pid = one.shown(name, "MainPID")
@@ -41,6 +65,8 @@ def test_services_work_in_their_sandbox_and_one_that_hangs_is_started_again() ->
             assert "NoNewPrivs:\t1\n" in status
             assert "Seccomp:\t2\n" in status
             assert one.shown(name, "User") == "evenkeel"
+        owner = one.inside("stat", "--format=%A %U", "/etc/evenkeel/secrets/key").stdout
+        assert owner == "-rw------- root\n"
         assert one.shown("evenkeel-collect.service", "StatusText") == "cluster prod: no broker answers"
         time.sleep(12)  # longer than the watchdog waits
         assert {name: one.shown(name, "NRestarts") for name in names} == dict.fromkeys(names, "0")
