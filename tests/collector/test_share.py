@@ -24,6 +24,10 @@ from streaming.collector.probing.share import (
     home_of,
 )
 from streaming.collector.wire.client import Lane, RemotingClient
+from streaming.core.default_settings import DEFAULT_SETTINGS
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import new_state
+from streaming.core.step import Refused, take
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 from tests.collector.test_cluster_probe import QUICK
 
@@ -252,6 +256,14 @@ def sharing_groups() -> FakeCluster:
     return FakeCluster(groups=groups)
 
 
+def refused_by_the_job(events: list[AnyEvent], group: str) -> list[Refused]:
+    """Rounds that contradict others, or come out of order, are refused."""
+    judged = Group(new_state("prod", group), DEFAULT_SETTINGS)
+    found = [refused for event in events if event.group == group for refused in take(judged, event)]
+    assert judged.state.lost_events_ts == 0
+    return found
+
+
 def test_groups_with_a_common_client_get_rounds_of_one_collector_and_go_home_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -295,6 +307,7 @@ def test_groups_with_a_common_client_get_rounds_of_one_collector_and_go_home_aga
     asyncio.run(scene())
     reports = {(event.source, event.client_id) for event in events if isinstance(event, AssignmentReport)}
     assert {source for source, client_id in reports if client_id == "shared"} == {"of 1"}
+    assert refused_by_the_job(events, other) == []
     numbers = defaultdict(list)
     for event in events:
         numbers[event.source, event.group].append(event.seq)

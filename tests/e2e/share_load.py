@@ -21,6 +21,7 @@ from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 
 CLIENTS, QUEUES, BROKERS = 3, 4, ("broker-a", "broker-b")
 ROUND = re.compile(r"prod(?:/\d)?: (\d+) groups in ([\d.]+) s with (\d+) requests")
+CONNECTIONS = 203  # of each broker in each round of a group
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -63,7 +64,7 @@ def _measure(name: str, config: Path, processes: int, given: argparse.Namespace,
         cpu_s, asked, seen = [_cpu_s(one.pid) for one in running], _asked(brokers), [log.stat().st_size for log in logs]
         time.sleep(given.seconds)
         used_s = [round(_cpu_s(one.pid) - before, 2) for one, before in zip(running, cpu_s, strict=True)]
-        rates = [round((now - before) / given.seconds) for now, before in zip(_asked(brokers), asked, strict=True)]
+        *rates, lists = [(now - before) / given.seconds for now, before in zip(_asked(brokers), asked, strict=True)]
         memory_mb = [_memory_mb(one.pid) for one in running]
         rounds = [
             [(int(groups), float(took_s), int(number)) for groups, took_s, number in ROUND.findall(_from(log, at))]
@@ -74,12 +75,12 @@ def _measure(name: str, config: Path, processes: int, given: argparse.Namespace,
             one.terminate()
         for one in running:
             one.wait()
-    number_of_rounds = given.seconds / given.interval
+    rounds_of_groups = lists * given.seconds / len(BROKERS)
     print(
         f"{name}: {given.groups} groups, a round every {given.interval:g} s\n"
-        f"  processor a process: {used_s} s, {[round(1000 * s / number_of_rounds / given.groups, 3) for s in used_s]} "
-        f"ms a group of the cluster and round\n"
-        f"  requests a second at each broker: {rates}\n"
+        f"  processor a process: {used_s} s; {1000 * sum(used_s) / rounds_of_groups:.3f} ms a round of a group, "
+        f"{1000 * sum(used_s) / sum(rates) / given.seconds:.3f} ms a request\n"
+        f"  rounds of groups: {rounds_of_groups:.0f}; requests a second at each broker: {[round(r) for r in rates]}\n"
         f"  memory a process: {memory_mb} MB\n"
         f"  rounds (groups, seconds, requests): {rounds}\n"
         f"  processor of this and all others of the machine: load {os.getloadavg()[0]:.1f}",
@@ -101,6 +102,7 @@ def _memory_mb(pid: int) -> int:
 
 
 def _asked(brokers: Connection) -> list[int]:
+    """How many requests each broker got so far, and how many for connections all of them."""
     brokers.send("how many")
     found: list[int] = brokers.recv()
     return found
@@ -117,7 +119,8 @@ async def _served(pipe: Connection, groups: int) -> None:
         pipe.send(cluster.namesrv[0])
         while True:
             await asyncio.to_thread(pipe.recv)
-            pipe.send([sum(cluster.nodes[name].requests.values()) for name in BROKERS])
+            nodes = [cluster.nodes[name] for name in BROKERS]
+            pipe.send([*(sum(one.requests.values()) for one in nodes), sum(one.requests[CONNECTIONS] for one in nodes)])
             cluster.asked_s.clear()
             cluster.asked_about.clear()
 
