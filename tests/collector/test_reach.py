@@ -38,6 +38,8 @@ NOTHING, UNANSWERED, REACHED = Report(), Report(unanswered=frozenset({P})), Repo
         ("a", "a", {"a": NOTHING, "b": REACHED}, "a"),  # who is answered keeps it
         ("a", "b", {"a": NOTHING, "b": NOTHING}, "b"),  # as many for each as before
         ("a", "b", {"a": NOTHING, "b": UNANSWERED}, "a"),  # who gave it up does not take it back
+        ("a", "b", {"a": NOTHING, "b": NOTHING, "c": UNANSWERED}, "a"),  # reports move it, or the balance, not both
+        ("a", "b", {"a": NOTHING, "b": REACHED}, "a"),
         ("a", "a", {"a": UNANSWERED, "b": REACHED}, "b"),
         ("a", "b", {"a": UNANSWERED, "b": NOTHING}, "a"),  # nobody is known to do better
         ("a", "b", {"a": UNANSWERED, "b": UNANSWERED}, "a"),
@@ -315,6 +317,29 @@ def test_a_partition_is_given_back_before_another_collector_has_it() -> None:
     assert all(P in numbers[other] for numbers in later)
     assert later[-2] == later[-1]
     assert sum(map(len, later[-1].values())) == 12
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_is_reported_each_partition_has_one_owner_in_the_end(seed: int) -> None:
+    """Collectors come and go, and report at random. In between, no partition has two owners; then nothing moves."""
+    chosen = random.Random(seed)
+    assignors = {"a": ReachAssignor("collectors", NOTHING)}
+    for _ in range(10):
+        if chosen.random() < 0.3 and len(assignors) > 1:
+            del assignors[chosen.choice(sorted(assignors))]
+        assignors.setdefault(chosen.choice("abcd"), ReachAssignor("collectors", NOTHING))
+        states = [chosen.choice(["unanswered", "reached", "", ""]) for _ in range(12)]
+        assignors[chosen.choice(sorted(assignors))].report = Report(
+            *(
+                frozenset(number for number in range(12) if states[number] == state)
+                for state in ("unanswered", "reached")
+            )
+        )
+        found = [rebalanced(assignors) for _ in range(6)]
+        for owned in found:
+            assert sum(map(len, owned.values())) == len(frozenset[int]().union(*owned.values()))
+        assert sum(map(len, found[-1].values())) == 12
+        assert found[-1] == found[-2] == found[-3]
 
 
 def test_a_member_that_reports_nothing_may_be_in_the_group() -> None:

@@ -135,13 +135,16 @@ def agreed(balanced: Mapping[int, str], owners: Mapping[int, str], reports: Mapp
 
 
 def _candidates(number: int, balanced_to: str, owner: str | None, reports: Mapping[str, Report]) -> list[str]:
-    reached = [one for one, report in reports.items() if number in report.reached and one != owner]
-    answered = [one for one, report in reports.items() if number not in report.unanswered]
+    """The balance moves only partitions of which no member reports anything. Else it would undo what reports do, again
+    and again.
+    """
+    reached = [one for one, report in reports.items() if number in report.reached]
+    unanswered = [one for one, report in reports.items() if number in report.unanswered]
     if owner is None:
-        return reached or answered or list(reports)
-    if number in reports[owner].unanswered:
+        return reached or [one for one in reports if one not in unanswered] or list(reports)
+    if owner in unanswered:
         return reached or [owner]
-    return [balanced_to] if balanced_to in answered else [owner]
+    return [owner] if reached or unanswered else [balanced_to]
 
 
 def wanted(found: Mapping[int, str], reports: Mapping[str, Report]) -> frozenset[int]:
