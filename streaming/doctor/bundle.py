@@ -30,7 +30,7 @@ LOG_BYTES = 2_000_000  # the end of each log: some hours of a job that logs a wa
 ROWS_WITHIN_S = 15.0
 READ = ("EVENKEEL", "JAVA_", "PYSPARK_", "SPARK_", "AWS_", "AZURE_", "GOOGLE_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 NO_LOG_FILES = """evenkeel has no log file of its own: each process logs to its standard error.
-Under systemd: journalctl -u UNIT --since -1d. In a container: podman logs, or kubectl logs.
+Under systemd: journalctl -u 'evenkeel-*' --since -1d. In a container: podman logs, or kubectl logs.
 Name files with --log to have their end in this bundle.
 """
 

@@ -101,6 +101,7 @@ def test_checkpoint_of_another_configuration_or_version(
     assert "reseed" in check.mend
 
 
+@pytest.mark.slow
 def test_facts_without_a_checkpoint(tmp_path: Path) -> None:
     create_tables(f"{tmp_path}/t", (FACTS,))
     assert looked(tmp_path)["checkpoint"].verdict is Verdict.WRONG
