@@ -192,6 +192,13 @@ def test_answers_that_may_mean_either_are_unknown_unless_the_remark_says_which()
     assert said(Code.GET_ALL_MESSAGE_REQUEST_MODE, 3).verdict is FINE, "the 4.x line does not know it"
 
 
+def test_requests_that_are_refused_alike_share_a_line() -> None:
+    codes = (Code.GET_CONSUME_STATS, Code.GET_ALL_PRODUCER_INFO)
+    answers = [Answered(code, 16, "check signature failed.") for code in codes]
+    (check,) = rocketmq.permissions("prod a", answers, "mqadmin createAcl")
+    assert is_wrong(check, "208, 328 refused: code 16: check signature failed.", "compare collector.access_key")
+
+
 def test_tables_and_checkpoint() -> None:
     seen = tables.TableSeen
     assert tables.table("t", seen("alerts", 3)).verdict is FINE

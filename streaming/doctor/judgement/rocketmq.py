@@ -7,6 +7,7 @@ from streaming.collector.wire.answers import REQUEST_CODE_NOT_SUPPORTED, SUCCESS
 from streaming.collector.wire.requests import Code
 from streaming.doctor.checks import Check, fine, unknown, wrong
 from streaming.wording.lists import first_of, grouped
+from streaming.wording.numbers import counted
 
 AREA = "rocketmq"
 SYSTEM_ERROR, NO_PERMISSION, QUERY_NOT_FOUND, CONSUMER_NOT_ONLINE = 1, 16, 22, 206
@@ -29,6 +30,7 @@ LOOKED_FOR: Mapping[Code, str] = {
     Code.GET_CONSUMER_LIST_BY_GROUP: "no consumer for this group",  # ConsumerManageProcessor
     Code.GET_CONSUMER_RUNNING_INFO: "not online",  # AdminBrokerProcessor.callConsumer
 }
+WRONG_SECRET = "compare collector.access_key and its secret with the user of the broker"
 ACL = "docs/collector.md#permissions has the rights that it needs; for ACL 2.0:"
 
 
@@ -62,7 +64,7 @@ def name_servers(cluster: str, views: Sequence[NameServerView]) -> Iterator[Chec
             found = f"it does not know {first_of(missing)}, which another name server knows"
             yield wrong(AREA, "name server", found, f"name {view.address} in namesrvAddr of these brokers", where)
         else:
-            yield fine(AREA, "name server", f"knows {len(view.brokers)} brokers", where)
+            yield fine(AREA, "name server", f"knows {counted(len(view.brokers), 'broker')}", where)
 
 
 def broker(where: str, version: str, failure: str, is_asked: bool) -> Check:
@@ -80,8 +82,9 @@ def permissions(where: str, answers: Sequence[Answered], key_hint: str) -> Itera
     by_verdict = grouped(answers, _permission)
     if permitted := by_verdict.get("permitted"):
         yield fine(AREA, "requests", f"{_numbers(permitted)} permitted", where)
-    for one in by_verdict.get("refused", ()):
-        yield wrong(AREA, "requests", f"{one.code.value} refused: {_said(one)}", f"{ACL} {key_hint}", where)
+    for words, some in grouped(by_verdict.get("refused", ()), _said).items():
+        mend = WRONG_SECRET if "signature" in words else f"{ACL} {key_hint}"
+        yield wrong(AREA, "requests", f"{_numbers(some)} refused: {words}", mend, where)
     for why, some in grouped(by_verdict.get("unknown", ()), _why_unknown).items():
         yield unknown(AREA, "requests", f"{_numbers(some)}: {why}", where=where)
 
