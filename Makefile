@@ -14,7 +14,7 @@ lanes = $(if $(AGAIN),--last-failed --last-failed-no-failures none,$(1))
 # pytest compiles the tests anew in each process if no compiled file may be kept: ten seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-programs test-fast test-slow test-spark test-e2e check fmt cover screenshots bench package clean
+.PHONY: help setup demo test test-programs test-fast test-slow test-spark test-e2e test-container check fmt cover screenshots bench package clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,11 +40,14 @@ test-slow: setup test-programs  ## Run the slow ones of these, and those in a br
 	$(PYTEST) -m "$(PURE) and (slow or chromium)" $(call lanes,-n 2) $(addprefix --ignore=,$(LONG))
 
 test-spark: setup test-programs  ## Run the tests with Spark and Kafka
-	$(PYTEST) --timeout 600 -m "not ($(PURE))" $(call lanes,-n 2 --dist loadfile) $(addprefix --ignore=,$(LONG))
+	$(PYTEST) --timeout 600 -m "not ($(PURE))" $(call lanes,-n 2 --dist loadfile) $(addprefix --ignore=,$(LONG) tests/container)
 
 test-e2e: setup test-programs  ## Run the long tests: the job killed, restarted, rebuilt; a real RocketMQ in trouble
 	@$(BIN)/python -m tests.real
 	$(PYTEST) --timeout 900 $(call lanes,-n 2 --dist loadfile) $(LONG)
+
+test-container: setup package  ## Build the image of deploy/container and run it: needs root, buildah, debootstrap and 8 GB of disk
+	$(PYTEST) --timeout 3600 tests/container
 
 check: setup  ## Format, lint, types, direction of imports
 	$(BIN)/ruff format --check
