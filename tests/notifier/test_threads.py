@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 
 from schemas.tables import NOTIFICATIONS
 from streaming.loopback.kafka import free_port
-from streaming.notifier import notifications_table
+from streaming.notifier import notifications_table, threads
 from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.heartbeat import Heartbeat
 from streaming.notifier.retries import RetryPolicy
@@ -260,8 +260,6 @@ def test_folder_belongs_to_one_notifier_at_a_time(plan: Any) -> None:
 
 
 def test_notifier_that_fails_is_begun_again(plan: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from streaming.notifier import threads
-
     failures = [OSError("disk full")]
 
     def save(path: Path, value: Any, save: Any = threads.save) -> None:
@@ -309,6 +307,22 @@ def test_other_sinks_take_over_while_it_runs_and_no_page_is_lost_or_repeated(
         assert said(goes) == [("firing", ["g"])]
         assert sorted(said(comes)[:2]) == [("firing", ["g"]), ("firing", ["h"])]
         assert said(comes)[2] == ("resolved", ["g"])
+
+
+def test_a_notifier_that_fails_and_starts_again_makes_steps_for_the_watchdog(
+    plan: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, steps = Event(), set[str]()
+
+    def fail(*arguments: object) -> None:
+        if steps:
+            stop.set()
+        raise OSError("disk full")
+
+    monkeypatch.setattr(threads, "deliver", fail)
+    monkeypatch.setattr(threads, "FIRST_PAUSE_S", 0.01)
+    keep_delivering(SettingsInForce(plan(went_on=steps.add)), stop)
+    assert steps == set(threads.PARTS)
 
 
 def test_page_has_the_words_of_its_sink(plan: Any, tmp_path: Path) -> None:

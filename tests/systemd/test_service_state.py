@@ -172,9 +172,9 @@ def test_a_reader_of_tables_falls_silent_when_its_storage_hangs(
     words = [command, "--config", configured(tmp_path, '[web]\nlisten = "127.0.0.1:0"\n')]
     with service(tmp_path, listening, *words):
         assert listening.first("READY", "1", 30)["WATCHDOG"] == "1"
-        assert listening.next(QUIET_S)["WATCHDOG"] == "1"
+        listening.first("WATCHDOG", "1", 30)
         hang_reads_of(tmp_path / "tables" / "facts")
-        assert listening.falls_silent(20)
+        assert listening.falls_silent(60)
 
 
 @pytest.mark.slow
@@ -187,9 +187,9 @@ def test_a_second_notifier_is_ready_while_it_waits_and_takes_over(tmp_path: Path
         with service(tmp_path, other, *words) as second:
             waits = other.first("READY", "1", 30)
             assert waits["STATUS"].startswith(f"standby: the notifier waits until process {first.pid} on ")
-            assert other.next(QUIET_S)["WATCHDOG"] == "1"
+            other.first("WATCHDOG", "1", 30)
             ends_in_order(first, listening)
-            while "standby" in other.first("WATCHDOG", "1", 10)["STATUS"]:
+            while "standby" in other.first("WATCHDOG", "1", 60)["STATUS"]:
                 pass
             ends_in_order(second, other)
         other.close()
@@ -238,6 +238,6 @@ def test_a_job_falls_silent_when_the_storage_of_its_tables_hangs(tmp_path: Path,
         ready = listening.first("READY", "1", 400)
         assert ready["WATCHDOG"] == "1"
         for _ in range(3):
-            assert listening.next(10)["WATCHDOG"] == "1", "while no events come"
+            listening.first("WATCHDOG", "1", 60)  # while no events come
         hang_reads_of(tmp_path / "tables" / "facts")
-        assert listening.falls_silent(30)
+        assert listening.falls_silent(120)
