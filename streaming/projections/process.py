@@ -5,6 +5,7 @@ It ignores signals, which its parent handles: Ctrl-C and service managers send t
 projections stands in the table ``[job]`` of ``config/sections``.
 """
 
+import ctypes
 import logging
 import os
 import signal
@@ -38,6 +39,7 @@ log = logging.getLogger(__name__)
 
 NICENESS = 10
 LAST_FACTS_WITHIN_S = 8.0
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 DONE, FAILED = 0, 1
 RETRY_AFTER_S = 30.0
 END_WITHIN_S = 10.0
@@ -120,15 +122,27 @@ def main() -> None:
     os.nice(NICENESS)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    parent = os.getppid()
     settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=ProjectionSettings)
+    if local_path(settings.tables) is None:
+        _be_killed_with_parent()
     hide([*passwords_in(settings.tables), *secrets_in_environment(os.environ)])
     configure_logs(Log(level=settings.log_level, format=settings.log_format))  # type: ignore[arg-type]
     stop = Event()
-    Thread(target=_end_with_parent, args=(parent, settings.tables, stop), name="parent", daemon=True).start()
+    Thread(target=_end_with_parent, args=(stop,), name="parent", daemon=True).start()
     status = _status_of(settings, stop)
     logging.shutdown()
     os._exit(status)  # without waiting for the threads of deltalake and of maintenance
+
+
+def _be_killed_with_parent() -> None:
+    """Ask the kernel to kill this process when its parent dies.
+
+    The parent has the lease of tables that this machine cannot lock, and the next process may take it soon. A thread
+    would notice the end too late: reads of an object store that does not answer stop all threads of Python.
+    """
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)  # Linux has it
+    if prctl is not None:
+        prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 
 
 def _status_of(settings: ProjectionSettings, stop: Event) -> int:
@@ -163,20 +177,12 @@ def keep_projecting(settings: ProjectionSettings, stop: Event) -> None:
             pass
 
 
-def _end_with_parent(parent: int, tables: str, stop: Event) -> None:
-    """End with the parent. Work that is not done in time is interrupted, and repeated by the next process.
-
-    A parent that closes our standard input and lives on has the lease of the tables. If it is dead, the lease of
-    tables that are not on this machine soon expires, and this process ends at once.
-    """
+def _end_with_parent(stop: Event) -> None:
+    """End with the parent. Work that is not done in time is interrupted, and repeated by the next process."""
     while os.read(sys.stdin.fileno(), 1):
         pass
     stop.set()
-    ends_at = time.monotonic() + LAST_FACTS_WITHIN_S
-    while time.monotonic() < ends_at:
-        if local_path(tables) is None and os.getppid() != parent:
-            os._exit(DONE)
-        time.sleep(POLL_S)
+    time.sleep(LAST_FACTS_WITHIN_S)
     log.warning(
         "the tables lack the newest facts: %g s were not enough to write them. The next start writes them; if none "
         "follows, 'evenkeel rebuild' does",

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from streaming.projections.progress import read_progress
 from streaming.tables.storage import delta_uri
 from tests.projections.story import three_days
 from tests.projections.test_process import wait_until
+from tests.stores.servers import LoopbackStore
 from tests.tables.written import rows_of_facts
 
 pytestmark = pytest.mark.slow
@@ -24,7 +26,8 @@ PARENT = """
 import sys
 from threading import Event
 from streaming.projections.process import ProjectionSettings, keep_running
-keep_running(ProjectionSettings(tables=sys.argv[1], seconds=3600, log_level="INFO", log_format="text"), Event())
+tables, seconds = sys.argv[1], float(sys.argv[2])
+keep_running(ProjectionSettings(tables=tables, seconds=seconds, log_level="INFO", log_format="text"), Event())
 """
 
 
@@ -38,16 +41,26 @@ def commit(folder: str, facts: Iterable[Fact]) -> None:
     write_deltalake(delta_uri(f"{folder}/facts"), rows_of_facts(facts), mode="append", partition_by=["date"])
 
 
-def test_one_whose_job_was_killed_writes_nothing_more(folder: str) -> None:
-    """Its lease may be another's before the 8 s are over in which it writes the last facts on a local disk."""
+@pytest.mark.parametrize("is_away", [False, True])
+def test_one_whose_job_was_killed_writes_nothing_more(is_away: bool, server: LoopbackStore, folder: str) -> None:
+    """Its lease may be another's before the 8 s are over in which it writes the last facts on a local disk. While the
+    store does not answer, none of its threads may run.
+    """
     first, second, _ = three_days()
     commit(folder, first)
-    command = [sys.executable, "-c", PARENT, folder]
+    command = [sys.executable, "-c", PARENT, folder, "0.2" if is_away else "3600"]
     with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}) as parent:
         wait_until(lambda: read_up_to(folder) > 0)
         (child,) = psutil.Process(parent.pid).children()
         read = read_up_to(folder)
-        commit(folder, second)
+        if is_away:
+            server.pause()
+            time.sleep(1)  # it looks for facts now
+        else:
+            commit(folder, second)
         parent.kill()
-    wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, within_s=20)
+        try:
+            wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, within_s=6)
+        finally:
+            server.go_on()
     assert read_up_to(folder) == read
