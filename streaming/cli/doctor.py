@@ -21,7 +21,6 @@ from streaming.cli.configuration import configured_with_alerts
 from streaming.cli.exit_status import DONE, NOT_RIGHT
 from streaming.config.alerts import Alerts
 from streaming.config.sections import Config
-from streaming.doctor import bundle
 from streaming.doctor.areas import areas
 from streaming.doctor.checks import PROCESSES, Report
 from streaming.doctor.examination import TOTAL_S, examined
@@ -61,6 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
     config, alerts = configured_with_alerts(arguments, writes=())
     processes = frozenset(arguments.processes or PROCESSES)
     if arguments.bundle is not None:
+        from streaming.doctor import bundle  # deltalake, which need not work for a report
+
         bundle.require_new(arguments.bundle)
     wanted = list(areas(config, alerts, processes, sends_pages=arguments.page, file=arguments.config))
     with waiting(f"Looking at everything, for {TOTAL_S:g} s at most"), _clients_are_quiet():
@@ -79,6 +80,8 @@ def _show(report: Report, as_json: bool) -> None:
 
 
 def _write_bundle(arguments: argparse.Namespace, config: Config, alerts: Alerts, report: Report) -> None:
+    from streaming.doctor import bundle
+
     ours = {
         "report.txt": "\n".join(lines(report, WIDTH)),
         "report.json": msgspec.json.encode(report).decode(),

@@ -111,6 +111,5 @@ def _given_up(area: str, within_s: float) -> Check:
 def _failed(area: str, error: Exception) -> Check:
     if isinstance(error, MonitorError):
         return unknown(area, "the rest", str(error))
-    return unknown(
-        area, "the rest", f"evenkeel failed to check it: {type(error).__name__}: {error}", "report this fault"
-    )
+    mend = "install its packages again: docs/install.md" if isinstance(error, ImportError) else "report this fault"
+    return unknown(area, "the rest", f"evenkeel failed to check it: {type(error).__name__}: {error}", mend)

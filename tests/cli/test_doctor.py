@@ -1,6 +1,8 @@
 """``evenkeel doctor`` as a whole: a cluster on loopback, and nothing else there yet."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from tests.collector.fake_rocketmq import FakeCluster, FakeNode, served
 from tests.collector.test_cluster_probe import two_clients
 from tests.sinks.server import Server
 
+ROOT = Path(__file__).parents[2]
 NOWHERE = "127.0.0.1:1"
 
 
@@ -60,6 +63,18 @@ def test_something_is_wrong(cluster: FakeCluster, tmp_path: Path, capsys: pytest
 def test_configuration_that_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--config", written(tmp_path, NOWHERE, "[log]\nlevel = 'x'\n")]) == 2
     assert "log.level" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_package_that_cannot_be_imported_costs_only_what_needs_it() -> None:
+    program = (
+        "import sys; sys.modules['deltalake'] = None; from streaming.cli import main; "
+        "sys.exit(main(['doctor', '--for', 'collect', '--json']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    areas = {check["area"]: check["verdict"] for check in json.loads(done.stdout)["checks"]}
+    assert (areas["machine"], areas["rocketmq"]) == ("unknown", "unknown")
+    assert "kafka" in areas
 
 
 def with_sink(folder: Path, url: str) -> str:

@@ -53,6 +53,7 @@ def test_module_that_cannot_be_imported_loses_no_other_area() -> None:
     checks = examined("0.2.0", [Area("tables", partial(found_by, "nowhere")), Area("kafka", works)]).checks
     assert [check.verdict for check in checks] == [Verdict.FINE, Verdict.UNKNOWN]
     assert "ModuleNotFoundError" in checks[1].found
+    assert "docs/install.md" in checks[1].mend
 
 
 @pytest.mark.slow
