@@ -89,45 +89,48 @@ def test_what_the_group_must_hear_of(
 def test_a_collector_says_after_15_s_that_it_gets_no_answers() -> None:
     reach = Reach(interval_s=5)
     reach.begin("prod", 50)
-    reach.note("prod", 100)
-    assert not reach.is_unanswered("prod", 100 + UNANSWERED_S - 0.001)
-    assert reach.is_unanswered("prod", 100 + UNANSWERED_S)
-    reach.note("prod", None)
-    assert not reach.is_unanswered("prod", 200)
+    reach.note("prod", 100, 100 + UNANSWERED_S - 0.001)
+    assert not reach.is_unanswered("prod")
+    reach.note("prod", 100, 100 + UNANSWERED_S)
+    assert reach.is_unanswered("prod")
+    reach.note("prod", None, 200)
+    assert not reach.is_unanswered("prod")
 
 
 def test_a_collector_that_knows_no_broker_is_silent_from_its_beginning() -> None:
     reach = Reach(interval_s=5)
     reach.begin("prod", 50)
-    reach.note("prod", -math.inf)
-    assert not reach.is_unanswered("prod", 50 + UNANSWERED_S - 0.001)
-    assert reach.is_unanswered("prod", 50 + UNANSWERED_S)
+    reach.note("prod", -math.inf, 50 + UNANSWERED_S - 0.001)
+    assert not reach.is_unanswered("prod")
+    reach.note("prod", -math.inf, 50 + UNANSWERED_S)
+    assert reach.is_unanswered("prod")
 
 
 def test_a_collector_with_long_rounds_waits_for_two_of_them() -> None:
     reach = Reach(interval_s=60)
     reach.begin("prod", 0)
-    reach.note("prod", 0)
-    assert not reach.is_unanswered("prod", 119)
-    assert reach.is_unanswered("prod", 120)
+    reach.note("prod", 0, 119)
+    assert not reach.is_unanswered("prod")
+    reach.note("prod", 0, 120)
+    assert reach.is_unanswered("prod")
 
 
 def test_a_collector_that_gave_a_cluster_up_remembers_it_until_it_asks_again() -> None:
     reach = Reach(interval_s=5)
     reach.begin("prod", 0)
-    reach.note("prod", 0)
-    reach.stopped("prod", UNANSWERED_S)
-    assert reach.is_unanswered("prod", 1e6)
+    reach.note("prod", 0, UNANSWERED_S)
+    reach.stopped("prod")
+    assert reach.is_unanswered("prod")
     reach.begin("prod", 1e6)
-    assert not reach.is_unanswered("prod", 1e6)
+    assert not reach.is_unanswered("prod")
 
 
 def test_a_short_silence_at_the_end_is_forgotten() -> None:
     reach = Reach(interval_s=5)
     reach.begin("prod", 0)
-    reach.note("prod", 0)
-    reach.stopped("prod", UNANSWERED_S - 1)
-    assert not reach.is_unanswered("prod", 1e6)
+    reach.note("prod", 0, UNANSWERED_S - 1)
+    reach.stopped("prod")
+    assert not reach.is_unanswered("prod")
 
 
 @pytest.mark.parametrize("interval_s", [1, 60])
@@ -156,9 +159,9 @@ def test_two_probes_in_a_row_must_be_answered() -> None:
 def test_who_is_not_answered_when_it_probes_is_not_chosen_either() -> None:
     reach = Reach(interval_s=5)
     reach.probed("prod", False, 0)
-    assert reach.is_unanswered("prod", 0)
+    assert reach.is_unanswered("prod")
     reach.probed("prod", True, 5)
-    assert not reach.is_unanswered("prod", 5)
+    assert not reach.is_unanswered("prod")
 
 
 class Group:
@@ -175,7 +178,7 @@ class Group:
 
     def second(self, now_s: int, reaches: Mapping[str, bool]) -> None:
         self.silent_since_s = None if reaches[self.owner] else self.silent_since_s or now_s
-        self.reach[self.owner].note("prod", self.silent_since_s)
+        self.reach[self.owner].note("prod", self.silent_since_s, now_s)
         for name in self.reach.keys() - {self.owner} if self.wanted else ():
             if self.reach[name].is_probe_due("prod", now_s):
                 self.probes += 1
@@ -188,7 +191,7 @@ class Group:
 
     def report(self, name: str, now_s: int) -> Report:
         one = self.reach[name]
-        unanswered, reached = one.is_unanswered("prod", now_s), one.is_reached("prod", now_s)
+        unanswered, reached = one.is_unanswered("prod"), one.is_reached("prod", now_s)
         return Report(frozenset({P} if unanswered else ()), frozenset({P} if reached else ()))
 
     def rebalance(self, now_s: int) -> None:
@@ -199,7 +202,7 @@ class Group:
         if found[P] != self.owner:
             assert P in self.said[self.owner].unanswered
             assert P in self.said[found[P]].reached
-            self.reach[self.owner].stopped("prod", now_s)
+            self.reach[self.owner].stopped("prod")
             self.owner = found[P]
             self.reach[self.owner].begin("prod", now_s)
             self.silent_since_s = None

@@ -98,7 +98,7 @@ class Elected:
         return self._membership.begin(self._cluster)
 
     def note(self, silent_since_s: float | None) -> None:
-        self._membership.reach.note(self._cluster, silent_since_s)
+        self._membership.reach.note(self._cluster, silent_since_s, time.monotonic())
 
     async def stand_by(self, probe: Callable[[], Awaitable[bool]]) -> None:
         if self._membership.is_to_probe(self._cluster):

@@ -224,7 +224,7 @@ class Membership(ConsumerRebalanceListener):
 
     def stopped(self, cluster: str) -> None:
         """Notes that nothing is asked of the cluster any more."""
-        self.reach.stopped(cluster, time.monotonic())
+        self.reach.stopped(cluster)
         with self._changed:
             self._asking.discard(cluster)
             self._changed.notify_all()
@@ -294,7 +294,9 @@ class Membership(ConsumerRebalanceListener):
         """Makes the group rebalance, if it must hear of what this collector reaches."""
         now_s, said = time.monotonic(), self._assignor.said
         self._assignor.report = report = self._report(now_s)
-        if is_news(report, said, self._owned, self._assignor.wanted, now_s - self._reported_s):
+        # kafka-python claims the partitions of others if it joins again before it knows that it is no member any more
+        is_member = self._term.is_valid(now_s)
+        if is_member and is_news(report, said, self._owned, self._assignor.wanted, now_s - self._reported_s):
             consumer._coordinator.request_rejoin()  # kafka-python has no public name for it
             self._reported_s = now_s
             self._log(report)
@@ -312,7 +314,7 @@ class Membership(ConsumerRebalanceListener):
 
     def _report(self, now_s: float) -> Report:
         """A partition is reached if all its clusters are."""
-        unanswered = [one for one in self._clusters if self.reach.is_unanswered(one, now_s)]
+        unanswered = [one for one in self._clusters if self.reach.is_unanswered(one)]
         reached = self._partitions - {
             partition_of(one) for one in self._clusters if not self.reach.is_reached(one, now_s)
         }

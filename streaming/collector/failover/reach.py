@@ -52,14 +52,13 @@ class Reach:
         self._patience_s = max(UNANSWERED_S, 2 * interval_s)
         self._keep_s = KEEP_S + interval_s
         self._began_s: dict[str, float] = {}
-        self._unanswered_since_s: dict[str, float] = {}
+        self._silent_s: dict[str, float] = {}  # for how long brokers were silent, when it was noted last
         self._reached_since_s: dict[str, float] = {}
         self._probed_s: dict[str, float] = {}
 
-    def is_unanswered(self, cluster: str, now_s: float) -> bool:
+    def is_unanswered(self, cluster: str) -> bool:
         """It stays so until this collector is answered, or begins to ask the cluster again."""
-        since_s = self._unanswered_since_s.get(cluster)
-        return since_s is not None and now_s - since_s >= self._patience_s
+        return self._silent_s.get(cluster, 0) >= self._patience_s
 
     def is_reached(self, cluster: str, now_s: float) -> bool:
         since_s, probed_s = self._reached_since_s.get(cluster), self._probed_s.get(cluster)
@@ -71,20 +70,21 @@ class Reach:
 
     def begin(self, cluster: str, now_s: float) -> None:
         self._began_s[cluster] = now_s
-        self._unanswered_since_s.pop(cluster, None)
+        self._silent_s.pop(cluster, None)
         self._reached_since_s.pop(cluster, None)
 
-    def note(self, cluster: str, silent_since_s: float | None) -> None:
-        """``silent_since_s``: every broker has been asked since then, and none has answered. None: one has."""
-        if silent_since_s is None:
-            self._unanswered_since_s.pop(cluster, None)
-        else:
-            self._unanswered_since_s[cluster] = max(silent_since_s, self._began_s[cluster])
+    def note(self, cluster: str, silent_since_s: float | None, now_s: float) -> None:
+        """``silent_since_s``: every broker has been asked since then, and none has answered. None: one has.
 
-    def stopped(self, cluster: str, now_s: float) -> None:
+        A pause of this process is no silence of brokers: it must note nothing when it goes on and may not ask.
+        """
+        silent_s = 0 if silent_since_s is None else now_s - max(silent_since_s, self._began_s[cluster])
+        self._silent_s[cluster] = silent_s
+
+    def stopped(self, cluster: str) -> None:
         """A silence that was short is forgotten: nothing would end it."""
-        if not self.is_unanswered(cluster, now_s):
-            self._unanswered_since_s.pop(cluster, None)
+        if not self.is_unanswered(cluster):
+            self._silent_s.pop(cluster, None)
 
     # --- by one that does not
 
@@ -99,10 +99,10 @@ class Reach:
             self._reached_since_s.pop(cluster, None)
         self._probed_s[cluster] = began_s
         if is_answered:
-            self._unanswered_since_s.pop(cluster, None)
+            self._silent_s.pop(cluster, None)
             self._reached_since_s.setdefault(cluster, began_s)
         else:
-            self._unanswered_since_s[cluster] = began_s - self._patience_s
+            self._silent_s[cluster] = self._patience_s
             self._reached_since_s.pop(cluster, None)
 
 
