@@ -15,6 +15,7 @@ from schemas.tables import NOTIFICATIONS, PROJECTIONS
 from streaming.cli import main
 from streaming.projections.projector import rebuild, run_projections
 from streaming.sql.database import Database
+from streaming.tables.storage import delta_uri
 from tests.releases.kept import CLUSTER, RELEASES, Release
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.version)]
@@ -52,10 +53,10 @@ def test_every_query_of_the_docs_works(brought: Callable[[Path], None], job: Pat
 
 def test_no_row_changes_when_its_table_is_brought_up_to_date(job: Path) -> None:
     tables = job / "tables"
-    before = {table.name: rows_of(tables, table) for table in ALL}
+    before = {table.name: rows_of(str(tables), table) for table in ALL}
     run_projections(str(tables))
     for table in ALL:
-        now, columns = rows_of(tables, table), before[table.name].schema
+        now, columns = rows_of(str(tables), table), before[table.name].schema
         assert {column.name for column in table.columns} <= set(now.column_names), table.name
         assert counted(now, columns) == counted(before[table.name], columns), table.name
     assert {name for name, rows in before.items() if not rows.num_rows} <= {"quarantine", "monitor_faults"}
@@ -68,9 +69,9 @@ def test_each_group_is_explained(job: Path, capsys: pytest.CaptureFixture[str]) 
         assert group in capsys.readouterr().out
 
 
-def rows_of(tables: Path, table: Table) -> pa.Table:
+def rows_of(tables: str, table: Table) -> pa.Table:
     """The rows under today's names."""
-    rows = DeltaTable(tables / table.name).to_pyarrow_table()
+    rows = DeltaTable(delta_uri(f"{tables}/{table.name}")).to_pyarrow_table()
     older = {column.older: column.name for column in table.columns if column.name not in rows.column_names}
     return rows.rename_columns([older.get(name, name) for name in rows.column_names])
 
