@@ -19,7 +19,7 @@ from streaming.notifier.monitor_health import monitor_limits
 from streaming.notifier.pages import page_settings
 from streaming.notifier.sink_view import Route
 from streaming.notifier.state_files import SinkState, load
-from streaming.notifier.threads import Destination, NotifierSettings, deliver
+from streaming.notifier.threads import Destination, NotifierSettings, SettingsInForce, deliver
 from streaming.projections.projector import run_projections
 from streaming.spark.facts import FactsTable
 from streaming.spark.reseed import reseed
@@ -28,6 +28,7 @@ from tests.releases.kept import RELEASES
 from tests.spark.pipeline import Pipeline
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
+PATIENCE_S = 120  # with a busy machine
 SINK = Path("notifier", "sinks", "log.json")
 AT_ONCE = page_settings(Alerts().pages)._replace(wait_ms=0)
 PATIENT = monitor_limits(Alerts().monitor)._replace(blind_ms=3_600_000, late_ms=3_600_000)
@@ -159,10 +160,10 @@ def notices(pipeline, are_all):
         poll_s=0.01,
         now_ms=lambda: now,
     )
-    thread = Thread(target=deliver, args=(settings, stop, counts))
+    thread = Thread(target=deliver, args=(SettingsInForce(settings), stop, counts))
     thread.start()
     try:
-        until(lambda: counts.status is not None and counts.status.read_ts and are_all(sink.notices))
+        until(lambda: counts.status is not None and counts.status.read_ts and are_all(sink.notices), PATIENCE_S)
         time.sleep(1)
     finally:
         stop.set()
