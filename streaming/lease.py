@@ -139,15 +139,16 @@ class _RemoteLeases:
             raise
 
     def release(self) -> None:
+        """Nothing is committed any more, so nothing must end in time: a store that hangs only delays the end."""
         self._over.set()
         self._is_lost.set()
+        with self._timer:
+            faulthandler.cancel_dump_traceback_later()
         for thread in self._threads:
             thread.join(RENEW_EVERY_S)
         for lease in self._taken:
-            lease.release()
-        with self._timer:
-            self._taken.clear()
-            faulthandler.cancel_dump_traceback_later()
+            if time.monotonic() < lease.until:  # one that was lost expires by itself
+                lease.release()
 
     def _start(self, work: Callable[[], None]) -> None:
         thread = Thread(target=work, name="leases", daemon=True)
@@ -178,7 +179,7 @@ class _RemoteLeases:
     def _set_timer(self) -> None:
         """Let the process end when it must, unless one of its leases is renewed before."""
         with self._timer:
-            if self._taken and not self.lost:
+            if not self.lost and not self._over.is_set():
                 until = min(lease.until for lease in self._taken)
                 ends_at = until + NOTICED_S + END_S + LAST_RESORT_S
                 left_s = max(ends_at - time.monotonic(), 0.001)  # it takes no 0

@@ -11,6 +11,7 @@ import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from streaming.collector.failover.assignor import ReachAssignor
+from streaming.collector.failover.membership import Membership, partition_of
 from streaming.collector.failover.reach import (
     KEEP_S,
     NEWS_AFTER_S,
@@ -78,6 +79,8 @@ def test_a_partition_is_wanted_until_somebody_takes_it_over() -> None:
         (REACHED, REACHED, set(), {P}, 1e9, False),
         (NOTHING, UNANSWERED, {P}, {P}, NEWS_AFTER_S - 1, False),  # no rebalance each time an answer comes through
         (NOTHING, UNANSWERED, {P}, {P}, NEWS_AFTER_S, True),
+        (NOTHING, UNANSWERED, set(), set(), NEWS_AFTER_S - 1, False),
+        (NOTHING, UNANSWERED, set(), set(), NEWS_AFTER_S, True),  # else the balance would never move it again
     ],
 )
 def test_what_the_group_must_hear_of(
@@ -179,8 +182,9 @@ class Group:
     def second(self, now_s: int, reaches: Mapping[str, bool]) -> None:
         self.silent_since_s = None if reaches[self.owner] else self.silent_since_s or now_s
         self.reach[self.owner].note("prod", self.silent_since_s, now_s)
-        for name in self.reach.keys() - {self.owner} if self.wanted else ():
-            if self.reach[name].is_probe_due("prod", now_s):
+        for name in sorted(self.reach.keys() - {self.owner}):
+            is_to_probe = self.wanted or self.reach[name].is_unanswered("prod")
+            if is_to_probe and self.reach[name].is_probe_due("prod", now_s):
                 self.probes += 1
                 self.reach[name].probed("prod", reaches[name], now_s)
         for name in self.reach:
@@ -214,8 +218,9 @@ def test_one_that_reaches_rocketmq_takes_over_and_keeps_it() -> None:
     for now_s in range(1000):
         group.second(now_s, {"a": not 100 <= now_s < 200, "b": True, "c": True})
     assert [100 < at_s <= 100 + UNANSWERED_S + 10 for at_s in group.moved_s] == [True]
-    assert group.rebalances == 2
-    assert group.probes <= 4
+    assert group.rebalances == 3  # that a is not answered, that b is, that a is answered again
+    assert group.probes <= 4 + 100 / 5
+    assert not any(report.unanswered for report in group.said.values())
 
 
 def test_while_rocketmq_is_down_one_keeps_asking_and_nothing_moves() -> None:
@@ -223,8 +228,11 @@ def test_while_rocketmq_is_down_one_keeps_asking_and_nothing_moves() -> None:
     for now_s in range(2 * 3600):
         group.second(now_s, dict.fromkeys("abc", not 100 <= now_s < 3600))
     assert group.moved_s == []
-    assert group.rebalances <= 3  # that nobody is answered, that somebody would be, that all is well
+    assert group.rebalances <= 4  # that nobody is answered, and of each one that it is
     assert group.wanted == set()
+    assert not any(report.unanswered for report in group.said.values()), (
+        "no cluster would be moved by the balance again"
+    )
 
 
 def test_the_first_that_reaches_rocketmq_again_asks_it() -> None:
@@ -268,6 +276,39 @@ def test_brokers_are_silent_from_the_first_request_that_none_of_them_answers() -
         assert began_s <= told.probe.silent_since_s <= ended_s
 
     play(scene)
+
+
+def test_a_collector_that_one_cluster_does_not_answer_probes_each_that_it_does_not_ask() -> None:
+    """It may be cut off from all. The balance must not give it one that another collector asks well."""
+    clusters = ("prod", "stage", "test")
+    one = Membership(clusters, lambda assignor: (None, None), "collectors", Reach(interval_s=5))
+    now_s = time.monotonic()
+    one._term.heartbeat_answered(now_s)
+    assert [one.is_to_probe(cluster) for cluster in clusters] == [True] * 3, "each at the start"
+    for cluster in clusters:
+        one.reach.probed(cluster, True, now_s - 20)
+    assert not any(map(one.is_to_probe, clusters))
+    one.reach.probed("prod", False, now_s - 15)
+    assert all(map(one.is_to_probe, clusters))
+    one._owned = frozenset({partition_of("stage")})
+    assert [one.is_to_probe(cluster) for cluster in clusters] == [True, False, True]
+    one.reach.probed("test", True, now_s - 10)
+    one.reach.probed("prod", False, now_s - 5)
+    assert [one.is_to_probe(cluster) for cluster in clusters] == [True, False, False], "once, though prod stays away"
+    one.reach.probed("prod", True, now_s - 5)
+    assert not any(map(one.is_to_probe, clusters))
+
+
+def test_the_others_are_probed_after_the_cluster_that_it_asks_has_fallen_silent() -> None:
+    reach = Reach(interval_s=5)
+    reach.probed("stage", True, 0)
+    reach.begin("prod", 1)
+    reach.note("prod", 100, 100 + UNANSWERED_S - 1)
+    assert not reach.is_in_doubt("stage")
+    reach.note("prod", 100, 100 + UNANSWERED_S)
+    assert reach.is_in_doubt("stage")
+    reach.probed("stage", False, 100 + UNANSWERED_S + 1)
+    assert reach.is_unanswered("stage")
 
 
 class Metadata:

@@ -247,6 +247,37 @@ def test_process_whose_threads_all_stand_still_ends_in_time(server: LoopbackStor
     assert "in read" in why
 
 
+ENDS = """
+import sys, time
+from threading import Event
+from streaming import lease, lease_file
+lease.RENEW_EVERY_S = lease.RETRY_S = lease_file.RETRY_S = 0.5
+lease_file.HELD_S, lease.END_S, lease.LAST_RESORT_S = 3.0, 1.5, 0.5
+stop = Event()
+with lease.remote_leases(None, {"tables.path": sys.argv[1], "job.checkpoint": sys.argv[1] + "/checkpoint"}, stop):
+    print("taken", flush=True)
+    stop.wait()
+"""
+
+
+def test_process_that_ends_in_order_says_why_though_the_store_hangs(server: LoopbackStore, folder: str) -> None:
+    """To release the leases would take longer than the last resort waits."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, "-c", ENDS, folder], stdout=PIPE, stderr=PIPE, text=True, env=environment
+    ) as one:
+        try:
+            assert one.stdout is not None
+            assert one.stdout.readline() == "taken\n"
+            server.pause()
+            _, why = one.communicate(timeout=60)
+        finally:
+            server.go_on()
+            one.kill()
+    assert "streaming.errors.AwayError: tables.path = " in why
+    assert "Timeout (" not in why
+
+
 def test_renewal_whose_answer_was_lost_does_not_lose_the_lease(folder: str) -> None:
     one = StoreLease(KEY, folder)
     assert one.take(Event())

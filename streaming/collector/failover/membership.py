@@ -15,7 +15,7 @@ import math
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from threading import Condition, Event, Thread
 from typing import Any
@@ -206,10 +206,16 @@ class Membership(ConsumerRebalanceListener):
             return cluster in self._asking
 
     def is_to_probe(self, cluster: str) -> bool:
-        """At the start, and while the collector that asks the cluster gets no answers, as far as Kafka says."""
+        """At the start; while the collector that asks the cluster gets no answers, as far as Kafka says; and where this
+        one may get none either, so that it is not given the cluster.
+        """
         number, now_s = partition_of(cluster), time.monotonic()
-        is_wanted = number in self._assignor.wanted and number not in self._owned and self._term.is_valid(now_s)
-        return self.reach.is_probe_due(cluster, now_s) and (is_wanted or not self.reach.has_probed([cluster]))
+        if not self.reach.is_probe_due(cluster, now_s):
+            return False
+        if not self.reach.has_probed([cluster]):
+            return True
+        is_asked_for = number in self._assignor.wanted or self.reach.is_in_doubt(cluster)
+        return is_asked_for and number not in self._owned and self._term.is_valid(now_s)
 
     def record(self, cluster: str) -> bytes | None:
         """The newest record of a cluster that it may ask."""
@@ -253,7 +259,10 @@ class Membership(ConsumerRebalanceListener):
         ends_s = time.monotonic() + PROBED_WITHIN_S
         while not self.reach.has_probed(self._clusters) and time.monotonic() < ends_s and not self._over.is_set():
             self._over.wait(POLL_MS / 1000)
-        self._assignor.report = self._report(time.monotonic())
+        now_s = time.monotonic()
+        self._assignor.report = self._report(now_s)
+        for cluster in self._unanswered():
+            log.warning("%s: does not answer this collector, so one that is answered asks it", cluster)
 
     def _follow(self, consumer: Any) -> None:
         try:
@@ -299,26 +308,28 @@ class Membership(ConsumerRebalanceListener):
         if is_member and is_news(report, said, self._owned, self._assignor.wanted, now_s - self._reported_s):
             consumer._coordinator.request_rejoin()  # kafka-python has no public name for it
             self._reported_s = now_s
-            self._log(report)
+            self._log(report, now_s)
 
-    def _log(self, report: Report) -> None:
+    def _log(self, report: Report, now_s: float) -> None:
         if report == self._logged:
             return
         self._logged = report
-        for cluster in self._clusters:
+        for cluster in self._clusters:  # several may have one partition
             number = partition_of(cluster)
-            if number in self._owned & report.unanswered:
+            if number in self._owned and self.reach.is_unanswered(cluster):
                 log.warning("%s: no broker answers; a collector that is answered takes the cluster over", cluster)
-            elif number in report.reached & self._assignor.wanted:
+            elif number in self._assignor.wanted and self.reach.is_reached(cluster, now_s):
                 log.info("%s: brokers answer this collector, and not the one that asks", cluster)
+
+    def _unanswered(self) -> Iterator[str]:
+        return (cluster for cluster in self._clusters if self.reach.is_unanswered(cluster))
 
     def _report(self, now_s: float) -> Report:
         """A partition is reached if all its clusters are."""
-        unanswered = [one for one in self._clusters if self.reach.is_unanswered(one)]
         reached = self._partitions - {
             partition_of(one) for one in self._clusters if not self.reach.is_reached(one, now_s)
         }
-        return Report(frozenset(map(partition_of, unanswered)), reached)
+        return Report(frozenset(map(partition_of, self._unanswered())), reached)
 
     def _note_away(self, error: Exception) -> None:
         if not self._is_away:

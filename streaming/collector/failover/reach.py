@@ -55,6 +55,7 @@ class Reach:
         self._silent_s: dict[str, float] = {}  # for how long brokers were silent, when it was noted last
         self._reached_since_s: dict[str, float] = {}
         self._probed_s: dict[str, float] = {}
+        self._silence_found_s = -math.inf  # when the newest of them was found
 
     def is_unanswered(self, cluster: str) -> bool:
         """It stays so until this collector is answered, or begins to ask the cluster again."""
@@ -79,7 +80,7 @@ class Reach:
         A pause of this process is no silence of brokers: it must note nothing when it goes on and may not ask.
         """
         silent_s = 0 if silent_since_s is None else now_s - max(silent_since_s, self._began_s[cluster])
-        self._silent_s[cluster] = silent_s
+        self._note_silence(cluster, silent_s, now_s)
 
     def stopped(self, cluster: str) -> None:
         """A silence that was short is forgotten: nothing would end it."""
@@ -90,6 +91,12 @@ class Reach:
 
     def has_probed(self, clusters: Iterable[str]) -> bool:
         return all(cluster in self._probed_s for cluster in clusters)
+
+    def is_in_doubt(self, cluster: str) -> bool:
+        """Returns whether a probe must show if this collector is answered. A collector that one cluster does not answer
+        may be cut off from all of them. So each of the others is probed once after that.
+        """
+        return self.is_unanswered(cluster) or self._probed_s.get(cluster, -math.inf) < self._silence_found_s
 
     def is_probe_due(self, cluster: str, now_s: float) -> bool:
         return now_s - self._probed_s.get(cluster, -math.inf) >= self._interval_s
@@ -102,19 +109,25 @@ class Reach:
             self._silent_s.pop(cluster, None)
             self._reached_since_s.setdefault(cluster, began_s)
         else:
-            self._silent_s[cluster] = self._patience_s
+            self._note_silence(cluster, self._patience_s, began_s)
             self._reached_since_s.pop(cluster, None)
+
+    def _note_silence(self, cluster: str, silent_s: float, now_s: float) -> None:
+        if silent_s >= self._patience_s and not self.is_unanswered(cluster):
+            self._silence_found_s = now_s
+        self._silent_s[cluster] = silent_s
 
 
 def is_news(now: Report, said: Report, owned: frozenset[int], wanted: frozenset[int], said_s_ago: float) -> bool:
     """Returns whether the group must hear of a report: each time costs it a rebalance.
 
     ``said`` is the report that it has. ``owned``: the partitions that this collector asks; ``wanted``: those whose
-    collector gets no answer.
+    collector gets no answer. The group hears of each silence that is over, because no partition of which any member
+    reports a silence is moved by the balance.
     """
     if (now.unanswered & owned) - said.unanswered or (now.reached & wanted) - said.reached:
         return True
-    return bool((said.unanswered & owned) - now.unanswered) and said_s_ago >= NEWS_AFTER_S
+    return bool(said.unanswered - now.unanswered) and said_s_ago >= NEWS_AFTER_S
 
 
 def agreed(balanced: Mapping[int, str], owners: Mapping[int, str], reports: Mapping[str, Report]) -> dict[int, str]:
