@@ -37,6 +37,8 @@ from streaming.lease_file import (
 from streaming.tables.storage import local_path
 
 STANDARD_ERROR = 2  # the descriptor, also where sys.stderr is none
+# A full disk may have room later, and a file system that is away may come back. These stay until somebody mends them.
+NOT_BY_ITSELF = (PermissionError, FileExistsError, NotADirectoryError)
 log = logging.getLogger(__name__)
 
 RequireHeld = Callable[[], None]  # raises InUseError or AwayError unless all leases are still this process's
@@ -57,7 +59,8 @@ class Leased(NamedTuple):
 def local_leases(folders: Mapping[str, str]) -> Iterator[Leased]:
     """Lock the folders that this machine can lock. ``folders``: path or address by key of the configuration.
 
-    It needs no Spark, so a second process is refused before it starts one. Raises InUseError.
+    It needs no Spark, so a second process is refused before it starts one. Raises InUseError,
+    AwayError if the disk is full or away, SetupError if the folder cannot be one.
     """
     leased = Leased([], {})
     with ExitStack() as stack:
@@ -74,7 +77,8 @@ def local_leases(folders: Mapping[str, str]) -> Iterator[Leased]:
             except HeldElsewhere as other:
                 raise in_use(key, uri, str(other)) from None
             except OSError as error:
-                raise SetupError(f"{key} = {path}: cannot be held for this process alone: {error.strerror}") from error
+                kind = SetupError if isinstance(error, NOT_BY_ITSELF) else AwayError
+                raise kind(f"{key} = {path}: cannot be held for this process alone: {error.strerror}") from error
         yield leased
 
 

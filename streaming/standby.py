@@ -50,6 +50,11 @@ class Standby:
         if owner is not None:
             waited_s = time.monotonic() - self._since_s
             log.info("%s takes over from %s, after a wait of %.0f s", self._who, owner, waited_s)
+            self.goes_on()
+
+    def goes_on(self) -> None:
+        """Note a step of what is prepared while it waits, or of the takeover: each may take minutes."""
+        self._looked()
 
     def is_waiting(self) -> bool:
         return self._owner is not None

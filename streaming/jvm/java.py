@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from streaming.errors import SetupError
+from streaming.errors import MonitorError, SetupError
 
 OLDEST, NEWEST = 17, 22  # from 23 on, Hadoop's login (Subject.getSubject) is refused by Java
+ANSWERS_WITHIN_S = 30  # a machine that starts everything at once is slow
 PLACES = (
     "/usr/lib/jvm/*",
     "/opt/homebrew/opt/openjdk@*",
@@ -45,7 +46,11 @@ def _candidates() -> Iterator[Path]:
 
 def _major_version(java: Path) -> int | None:
     try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
+        said = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=ANSWERS_WITHIN_S, check=True
+        ).stderr
+    except subprocess.TimeoutExpired:
+        raise MonitorError(f"{java} -version has not ended within {ANSWERS_WITHIN_S} s: is the machine busy?") from None
     except (OSError, subprocess.SubprocessError):
         return None
     match = re.search(r'version "(?:1\.)?(\d+)', said)
@@ -56,7 +61,7 @@ def main() -> int:
     """Print the home of the Java to use, or the reason why there is none."""
     try:
         print(java_home())
-    except SetupError as error:
+    except MonitorError as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -17,8 +17,9 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from streaming import lease_file
-from streaming.errors import InUseError, SetupError
+from streaming.errors import AwayError, InUseError, SetupError
 from streaming.file_lock import MODE
+from streaming.lease import NOT_BY_ITSELF
 from streaming.private_files import opened
 from streaming.spark.failure import root_of
 
@@ -31,7 +32,7 @@ log = logging.getLogger(__name__)
 @contextmanager
 def java_lock(spark: SparkSession, folder: Path, stop: Event) -> Iterator[None]:
     """Lock the folder for our Java, once that of the process before us has ended. Raises InUseError if it does not,
-    SetupError if there can be no such file.
+    SetupError if there can be no such file, AwayError if there may be one later.
 
     It needs the lease of the folder, so that only one process waits. ``stop`` ends the waiting without the lock.
     """
@@ -39,7 +40,8 @@ def java_lock(spark: SparkSession, folder: Path, stop: Event) -> Iterator[None]:
     try:
         os.close(opened(path, os.O_RDWR | os.O_CREAT, MODE))
     except OSError as error:
-        raise SetupError(f"{path}: Java cannot lock it for this process alone: {error.strerror}") from error
+        kind = SetupError if isinstance(error, NOT_BY_ITSELF) else AwayError
+        raise kind(f"{path}: Java cannot lock it for this process alone: {error.strerror}") from error
     jvm: Any = spark._jvm
     file = jvm.java.io.RandomAccessFile(str(path.absolute()), "rw")
     try:

@@ -191,12 +191,14 @@ def _last_words(spark: SparkSession, plan: Plan, require_held: RequireHeld) -> I
         yield
     except MonitorError as error:
         if plan.health_seconds is not None:
-            _tell_failure(spark, FactsTable(spark, plan.tables, require_held), str(error).split("\n", 1)[0])
+            _tell_failure(spark, plan.tables, require_held, str(error).split("\n", 1)[0])
         raise
 
 
-def _tell_failure(spark: SparkSession, table: FactsTable, error: str) -> None:
+def _tell_failure(spark: SparkSession, tables: str, require_held: RequireHeld, error: str) -> None:
     try:
+        require_known_tables(tables)  # that they are not known may be the error
+        table = FactsTable(spark, tables, require_held)
         table.require_held()
         notes = table.notes()
         if notes:

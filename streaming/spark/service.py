@@ -46,7 +46,10 @@ def serve(
 
         @cache
         def prepare() -> None:
-            job.prepare_to_take_over(session(), job.plan_of(config), stop)
+            spark = session()
+            if standby is not None:
+                standby.goes_on()
+            job.prepare_to_take_over(spark, job.plan_of(config), stop)
             log.info("standby: Spark has started, and this job is ready to take over")
 
         leased = taken(locks, partial(local_leases, written_by(config)), stop, standby, prepare)

@@ -31,7 +31,7 @@ import schemas
 import streaming
 from streaming.config.config_errors import holds_secret_property, is_secret, without_userinfo
 from streaming.config.storages import spark_defaults
-from streaming.errors import AwayError, SetupError
+from streaming.errors import AwayError, MonitorError, SetupError
 from streaming.jvm.java import java_home
 from streaming.spark.failure import root_of
 from streaming.spark.packages import newer_lz4, spark_jars
@@ -213,7 +213,8 @@ def _start_java(settings: Mapping[str, str], scratch: Path, jars_folder: str) ->
         try:
             SparkContext._ensure_initialized(conf=conf)
         except PySparkRuntimeError as error:
-            raise SetupError(
+            # Not SetupError: the machine may have had no memory left, and the next start may succeed.
+            raise MonitorError(
                 f"Java, in which Spark runs, ended at once: its last words stand above ({error})"
             ) from None
     return kept_back

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.errors import SetupError
+from streaming.cli.exit_status import FAILED, status_of
+from streaming.errors import MonitorError, SetupError
 from streaming.jvm import java
 
 
@@ -54,6 +55,14 @@ def test_java_that_does_not_run_is_named(tmp_path: Path) -> None:
     (install(tmp_path / "path", "17") / "bin" / "java").write_text("#!/bin/sh\nexit 1\n")
     with pytest.raises(SetupError, match="java is broken"):
         java.java_home()
+
+
+def test_a_machine_that_is_busy_is_no_broken_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(java, "ANSWERS_WITHIN_S", 0.2)
+    (install(tmp_path / "path", "17") / "bin" / "java").write_text("#!/bin/sh\nexec /bin/sleep 5\n")
+    with pytest.raises(MonitorError, match=r"has not ended within 0\.2 s: is the machine busy") as caught:
+        java.java_home()
+    assert status_of(caught.value) == FAILED, "a service is started again"
 
 
 def test_module_prints_the_home_or_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

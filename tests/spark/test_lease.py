@@ -1,5 +1,6 @@
 """One process at a time writes to tables and checkpoint: a second is told of the first; a dead one holds nobody up."""
 
+import errno
 import fcntl
 import os
 import signal
@@ -16,7 +17,7 @@ from types import SimpleNamespace
 import pytest
 
 from streaming import lease, lease_file
-from streaming.errors import InUseError, MonitorError, SetupError
+from streaming.errors import AwayError, InUseError, MonitorError, SetupError
 from streaming.lease import local_leases, remote_leases
 from streaming.lease_file import NAME, FolderLease, in_use
 from streaming.spark import java_lock
@@ -43,6 +44,18 @@ def test_folder_of_this_machine_is_held_by_one(tmp_path):
             assert "stop that one first" in str(refused.value)
         with local_leases({KEY: uri}) as leased:
             assert leased == ([path], {})
+
+
+@pytest.mark.parametrize(
+    ("number", "raised"), [(errno.ENOSPC, AwayError), (errno.ESTALE, AwayError), (errno.EACCES, SetupError)]
+)
+def test_only_what_stays_wrong_is_refused_for_good(number, raised, tmp_path, monkeypatch):
+    def no_lock(path):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(lease, "held", no_lock)
+    with pytest.raises(raised, match=f"{KEY} = {tmp_path}: cannot be held for this process alone: "):
+        local_leases({KEY: str(tmp_path)}).__enter__()
 
 
 def test_address_is_left_to_a_heartbeat_and_shows_no_password():

@@ -1,12 +1,14 @@
 """State of another version is refused when the job starts, not in its first batch."""
 
 import json
+from threading import Event
 
 import pytest
 
 from streaming.config.storages import storage_fault
 from streaming.core.state import packing as state
 from streaming.errors import CheckpointError, SetupError, StateVersionError
+from streaming.spark.job import run
 from streaming.spark.storage import Folder
 from streaming.tables.version import TABLES_VERSION
 from tests.spark.pipeline import Pipeline, fleet, lines_of
@@ -70,7 +72,9 @@ def test_tables_of_a_newer_evenkeel_are_refused_before_the_first_write(kept):
     before = files_of(kept.folder)
     with pytest.raises(CheckpointError, match="start the newer evenkeel again"):
         kept.run()
-    assert files_of(kept.folder) == before
+    with pytest.raises(CheckpointError, match="start the newer evenkeel again"):
+        run(kept.spark, kept.plan(), Event())
+    assert files_of(kept.folder) == before, "not even that the job has failed"
 
 
 def files_of(folder):
