@@ -25,7 +25,7 @@ def texts_around(text: str) -> str:
 def test_the_excerpt_is_what_the_replay_says(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     (excerpt,) = re.findall(r"^    51\.1 s .*\n(?:^ {12}.*\n)+", text, re.MULTILINE)
-    (command,) = re.findall(r"evenkeel (replay streaming/demo/recordings/\S+)", text)
+    (command,) = re.findall(r"evenkeel (replay streaming/demo/recordings/[^\s`]+)", text)
     asked = [sys.executable, "-m", "streaming", *command.split(), "--engine", "core"]
     said = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
