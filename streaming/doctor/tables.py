@@ -25,7 +25,15 @@ from streaming.spark.kafka_offsets import flat
 from streaming.spark.sources import name_of
 from streaming.tables.creation import missing_columns
 from streaming.tables.query import millis, selection_of
-from streaming.tables.storage import TextFiles, away_said, delta_uri, local_path, replayed_by
+from streaming.tables.storage import (
+    REPLAYED_MARK,
+    TextFiles,
+    away_said,
+    delta_uri,
+    error_in_short,
+    local_path,
+    replayed_by,
+)
 from streaming.wall_clock import now_ms
 
 ROWS_AT_MOST = 40  # ten minutes of one cluster
@@ -34,6 +42,9 @@ LAG = "lag of the job"
 
 def checks(config: Config, processes: Processes, late_seconds: float) -> Iterator[Check]:
     tables = config.tables.path
+    if why := _closed(tables):
+        yield judge.closed(tables, why)
+        return
     if by := replayed_by(tables):
         yield judge.replayed(tables, by)
         return
@@ -63,6 +74,19 @@ def newest_rows(config: Config) -> Iterator[str]:
         yield from (msgspec.json.encode({"table": table.name, **row}).decode() for row in rows)
 
 
+def _closed(tables: str) -> str:
+    """Why this user may not look into the folder; empty: it may, or there is none, or it is in an object store."""
+    path = local_path(tables)
+    try:
+        if path is not None:
+            (path / REPLAYED_MARK).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
 def _seen(tables: str, table: Table) -> judge.TableSeen:
     """Open the table and read one row of it."""
     path = delta_uri(f"{tables}/{table.name}")
@@ -74,9 +98,9 @@ def _seen(tables: str, table: Table) -> judge.TableSeen:
     except TableNotFoundError:
         return judge.TableSeen(table.name, None)
     except SourceError as error:
-        return judge.TableSeen(table.name, opened_table.version(), failure=str(error).partition(". ")[0])
+        return judge.TableSeen(table.name, opened_table.version(), failure=error_in_short(error.__cause__ or error))
     except (DeltaError, OSError, pa.ArrowException) as error:
-        return judge.TableSeen(table.name, None, failure=f"it cannot be opened: {str(error).partition(chr(10))[0]}")
+        return judge.TableSeen(table.name, None, failure=error_in_short(error))
     return judge.TableSeen(table.name, opened_table.version(), tuple(field.name for field in missing))
 
 

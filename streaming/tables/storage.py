@@ -21,6 +21,7 @@ from streaming.errors import AwayError
 
 REPLAYED_MARK = "_replayed"  # Hadoop takes a file whose name begins so for no data
 _TREE = re.compile(r"\x1b\[[0-9;]*m|↳")
+_BACKTRACE = re.compile(r"\s+(\d+: |at )")
 
 
 def delta_uri(address: str) -> str:
@@ -98,12 +99,13 @@ def away_said(folder: str) -> Iterator[None]:
     try:
         yield
     except (OSError, DeltaError) as error:
-        raise AwayError(f"{without_userinfo(folder)} cannot be used: {_in_short(error)}") from error
+        raise AwayError(f"{without_userinfo(folder)} cannot be used: {error_in_short(error)}") from error
 
 
-def _in_short(error: Exception) -> str:
+def error_in_short(error: BaseException) -> str:
     """The error in short: deltalake writes a coloured tree of causes; its first line and root cause are enough."""
-    lines = [_TREE.sub("", line).strip() for line in str(error).splitlines() if line.strip()]
+    said = [line for line in str(error).splitlines() if line.strip() and not _BACKTRACE.match(line)]
+    lines = [_TREE.sub("", line).strip() for line in said]
     return ": ".join(dict.fromkeys((lines[0], lines[-1]))) if lines else type(error).__name__
 
 

@@ -199,12 +199,43 @@ def test_requests_that_are_refused_alike_share_a_line() -> None:
     assert is_wrong(check, "208, 328 refused: code 16: check signature failed.", "compare collector.access_key")
 
 
+FILE = "t/facts/part-0-c000.snappy.parquet"
+FETCH = f"External error: Parquet error: Parquet error: Failed to fetch metadata for file {FILE}"
+LOST = (  # as delta-rs 1.x says it
+    f"{FETCH}: Object Store error: Object at location /{FILE} not found: No such file or directory (os error 2)",
+    f"{FETCH}: Object Store error: Generic LocalFileSystem error: Requested range was invalid",
+    f"{FETCH}: Parquet error: Parquet error: Invalid Parquet file. Corrupt footer",
+    "External error: Arrow error: Parquet argument error: External: snappy: corrupt input (expected valid offset)",
+)
+KEPT = (
+    f"{FETCH}: Object Store error: Generic LocalFileSystem error: Unable to open file /{FILE}: Permission denied "
+    "(os error 13)",
+    f"{FETCH}: Object Store error: Generic S3 error: Error performing GET http://s3/{FILE} in 2 ms - HTTP error: error "
+    "sending request: client error (Connect): tcp connect error: Connection refused (os error 111)",
+    "External error: Arrow error: Parquet argument error: External: Generic S3 error: Error performing GET http://s3/x",
+    "a text that no one knows",
+)
+
+
+@pytest.mark.parametrize(("name", "mend"), [("alerts", "evenkeel rebuild"), ("facts", "backup")])
+@pytest.mark.parametrize("failure", LOST)
+def test_table_whose_files_are_lost(failure: str, name: str, mend: str) -> None:
+    assert is_wrong(tables.table("t", tables.TableSeen(name, 3, failure=failure)), failure, mend)
+
+
+@pytest.mark.parametrize("name", ["alerts", "facts"])
+@pytest.mark.parametrize(("version", "failure"), [(None, LOST[0]), *((3, failure) for failure in KEPT)])
+def test_nothing_is_restored_over_files_that_may_be_whole(version: int | None, failure: str, name: str) -> None:
+    check = tables.table("t", tables.TableSeen(name, version, failure=failure))
+    assert is_wrong(check, failure, "reach the storage (address, credentials, permissions)")
+    assert "backup" not in check.mend
+    assert "rebuild" not in check.mend
+
+
 def test_tables_and_checkpoint() -> None:
     seen = tables.TableSeen
     assert tables.table("t", seen("alerts", 3)).verdict is FINE
     assert tables.table("t", seen("alerts", None)).verdict is UNKNOWN
-    assert is_wrong(tables.table("t", seen("alerts", 3, failure="damaged")), "damaged", "evenkeel rebuild")
-    assert is_wrong(tables.table("t", seen("facts", 3, failure="damaged")), "damaged", "backup")
     older = tables.table("t", seen("alerts", 3, ("a", "b")))
     assert (older.verdict, "without a, b" in older.found) == (FINE, True)
     assert tables.newest_health("t", None, 0, 60_000).verdict is UNKNOWN

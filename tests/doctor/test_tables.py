@@ -1,6 +1,9 @@
 """Tables and a checkpoint on disk: there, readable, of this version, and written lately."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
@@ -9,16 +12,19 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from schemas.tables import FACTS, MONITOR_HEALTH, TABLES
+from schemas.tables import ALERTS, FACTS, MONITOR_HEALTH, TABLES
 from streaming.config.sections import Config
 from streaming.core.state.packing import STATE_VERSION
 from streaming.doctor import tables
 from streaming.doctor.checks import Check, Verdict
+from streaming.doctor.judgement import tables as judge
 from streaming.tables.arrow_types import arrow_schema
 from streaming.tables.creation import create_tables
 from streaming.tables.storage import mark_replayed
 from streaming.wall_clock import now_ms
+from tests.unprivileged import obey_permissions, permissions_count
 
+ROOT = Path(__file__).parents[2]
 RUN = frozenset({"run"})
 
 
@@ -73,8 +79,54 @@ def test_tables_and_checkpoint_of_this_version(tmp_path: Path) -> None:
     gone.unlink()
     found = looked(tmp_path)
     assert found["alerts"].verdict is Verdict.WRONG
+    assert found["alerts"].mend.startswith("reach the storage")
+    assert "\n" not in found["alerts"].found
+    assert "Json error" in found["alerts"].found
     assert found["monitor_health"].verdict is Verdict.WRONG
     assert found["monitor_health"].mend == "evenkeel rebuild"
+
+
+def test_store_without_credentials_is_named_by_its_last_cause(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As under sudo, which drops the variables of AWS."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    check = judge.table("s3://bucket/t", tables._seen("s3://bucket/t", FACTS))
+    assert check.verdict is Verdict.WRONG
+    assert "IMDS disabled" in check.found
+    assert check.mend.startswith("reach the storage")
+
+
+@pytest.mark.slow
+def test_tables_of_another_user_are_reached_and_not_restored(tmp_path: Path) -> None:
+    if not permissions_count(tmp_path):
+        pytest.skip("permissions keep nobody out here")
+    create_tables(f"{tmp_path}/t", (FACTS, ALERTS))
+    program = (
+        "import sys; from tests.doctor.test_tables import config; from streaming.doctor.tables import checks; "
+        "from pathlib import Path\n"
+        "for check in checks(config(Path(sys.argv[1])), frozenset(), 60): print(check.verdict.value, check.where, "
+        "check.found, check.mend, sep='|')"
+    )
+    words = [sys.executable, "-c", program, str(tmp_path)]
+
+    def said() -> list[list[str]]:
+        done = subprocess.run(
+            words, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60, preexec_fn=obey_permissions
+        )
+        return [line.split("|") for line in done.stdout.splitlines()]
+
+    (tmp_path / "t" / "facts").chmod(0)
+    (facts,) = [line for line in said() if line[1] == "facts"]
+    assert facts[0] == "wrong"
+    assert "Permission denied" in facts[2]
+    assert facts[3] == judge.REACH
+    (tmp_path / "t" / "facts").chmod(0o700)
+    (tmp_path / "t").chmod(0)
+    (closed,) = said()
+    (tmp_path / "t").chmod(0o700)
+    assert closed == ["wrong", f"{tmp_path}/t", "this user cannot look into the folder: Permission denied", judge.REACH]
 
 
 def write_health(folder: Path, row: Mapping[str, object]) -> None:

@@ -1,5 +1,6 @@
 """The tables, the checkpoint, and when they were written last."""
 
+import re
 from typing import NamedTuple
 
 from streaming.doctor.checks import Check, fine, unknown, wrong
@@ -7,11 +8,17 @@ from streaming.wording.lists import first_of
 from streaming.wording.times import age
 
 AREA = "tables"
+NOT_REBUILT = ("facts", "notifications")
+REACH = "reach the storage (address, credentials, permissions); restore nothing before it answers"
+# What delta-rs says of a table whose log it has read: a file is not there, or its content is not Parquet.
+MISSING = re.compile(r"Object at location .+ not found")
+DAMAGED = re.compile(r"Requested range was invalid|Parquet argument error|\.parquet: Parquet error")
+AWAY = re.compile(r"Error performing|os error")  # a request or a call of the system failed: the file may be whole
 
 
 class TableSeen(NamedTuple):
-    """A table. ``version`` None: there is none. ``missing``: columns that this evenkeel has more; ``failure``: why its
-    files cannot be read, empty: a row was read, or there are none.
+    """A table. ``version`` None: there is none, or its log was not read. ``missing``: columns that this evenkeel has
+    more; ``failure``: why its log or a row cannot be read, empty: a row was read, or there are none.
     """
 
     name: str
@@ -21,15 +28,28 @@ class TableSeen(NamedTuple):
 
 
 def table(tables: str, one: TableSeen) -> Check:
+    if one.failure and one.version is None:
+        return wrong(AREA, "table", f"it cannot be opened: {one.failure}", REACH, one.name)
     if one.failure:
-        mend = "evenkeel rebuild" if one.name not in ("facts", "notifications") else "restore it from a backup"
-        return wrong(AREA, "table", one.failure, mend, one.name)
+        return wrong(AREA, "table", f"its files cannot be read: {one.failure}", _mend_of_files(one), one.name)
     if one.version is None:
         return unknown(AREA, "table", f"not in {tables}", "the first start of 'evenkeel run' makes it", one.name)
     if one.missing:
         found = f"readable, of an older evenkeel: without {first_of(one.missing)}"
         return fine(AREA, "table", f"{found}; the next start of 'evenkeel run' or 'notify' adds it", one.name)
     return fine(AREA, "table", "readable", one.name)
+
+
+def _mend_of_files(one: TableSeen) -> str:
+    """Make the table again, or take a copy, only where its files are lost for certain."""
+    is_damaged = DAMAGED.search(one.failure) and not AWAY.search(one.failure)
+    if not (is_damaged or MISSING.search(one.failure)):
+        return REACH
+    return "restore it from a backup" if one.name in NOT_REBUILT else "evenkeel rebuild"
+
+
+def closed(tables: str, why: str) -> Check:
+    return wrong(AREA, "table", f"this user cannot look into the folder: {why}", REACH, tables)
 
 
 def no_tables(tables: str) -> Check:
