@@ -12,6 +12,8 @@ import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+import msgspec
+
 from streaming.config.alerts import Alerts
 from streaming.config.config_errors import without_named_secrets
 from streaming.config.effect import every_key
@@ -50,7 +52,7 @@ def texts(
     names = sorted(name for name in environ if name.upper().startswith(READ))
     yield "environment.txt", "".join(f"{name} is set\n" for name in names)
     rows = in_process("tables", config, function="newest_rows", within_s=ROWS_WITHIN_S)
-    yield "health.jsonl", "".join(f"{row}\n" for row in rows)
+    yield "health.jsonl", "".join(f"{_as_json(row)}\n" for row in rows)
     yield from _logs([*logs, *_logs_of_processes(config)])
 
 
@@ -69,6 +71,11 @@ def write(path: Path, files: Iterable[tuple[str, str]]) -> list[str]:
             require_new(path)
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
     return names
+
+
+def _as_json(row: object) -> str:
+    """A row is JSON already. In its place may come the reason why there are no more."""
+    return row if isinstance(row, str) else msgspec.json.encode(row).decode()
 
 
 def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:

@@ -6,6 +6,7 @@ stop all threads of Python until they end.
 
 import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
@@ -20,6 +21,7 @@ from streaming.wall_clock import now_ms
 TOTAL_S = 30.0  # so long somebody who waits for the report has patience
 AREA_S = 25.0  # then an area is given up
 PROCESS_S = 24.0  # less, so that the thread that waits for the process kills it
+DEATH_S = 1.0  # its pipe is closed a moment before its exit status is known
 FINDS = Callable[[], Iterable[Check]]
 
 
@@ -81,10 +83,14 @@ def in_process(module: str, *given: object, function: str = "checks", within_s: 
     theirs.close()
     try:
         while ours.poll(max(0, until - time.monotonic())):
-            yield ours.recv()
+            check = ours.recv()
+            if check is None:
+                return
+            yield check
         yield _given_up(module, within_s)
-    except EOFError:
-        return
+    except (EOFError, OSError):  # between two checks, or within one
+        process.join(DEATH_S)
+        yield _died(module, process.exitcode)
     finally:
         process.kill()
         process.join()
@@ -99,6 +105,7 @@ def _send_all(out: Connection, module: str, function: str, given: tuple[object, 
             out.send(check)
     except Exception as error:
         out.send(_failed(module, error))
+    out.send(None)  # the end: without it, the process has died
     out.close()
 
 
@@ -106,6 +113,12 @@ def _given_up(area: str, within_s: float) -> Check:
     return unknown(
         area, "the rest", f"it had not ended after {within_s:g} s; what comes after the lines above is missing"
     )
+
+
+def _died(area: str, exit_code: int | None) -> Check:
+    """A process that was killed, such as for want of memory (-9)."""
+    mend = "journalctl -k shows whether the kernel killed it for memory" if exit_code == -signal.SIGKILL else ""
+    return unknown(area, "the rest", f"its process ended with {exit_code}; what comes after is missing", mend)
 
 
 def _failed(area: str, error: Exception) -> Check:

@@ -1,5 +1,6 @@
 """The file for a report of a fault: what is in it, and that no secret is."""
 
+import json
 import stat
 import subprocess
 import sys
@@ -9,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from streaming.cli import main
+from streaming.config.alerts import Alerts
 from streaming.config.config_errors import without_named_secrets
+from streaming.config.sections import Config
 from streaming.doctor import bundle
+from streaming.doctor.checks import unknown
 from streaming.errors import OutputError
 from tests.canary import where_it_leaks, written
 
@@ -91,6 +95,14 @@ def test_no_secret_is_in_it(
     assert file.read_bytes() == before
 
 
+def test_reason_why_rows_are_missing_is_json_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = Config.model_validate({"notify": {"state": str(tmp_path)}, "tables": {"path": f"{tmp_path}/t"}})
+    died = unknown("tables", "the rest", "its process ended with -9")
+    monkeypatch.setattr(bundle, "in_process", lambda *_, **__: iter(['{"table": "monitor_health"}', died]))
+    rows = dict(bundle.texts(config, Alerts(), [], {}))["health.jsonl"].splitlines()
+    assert [json.loads(row).get("found") for row in rows] == [None, "its process ended with -9"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -137,8 +149,6 @@ def test_folder_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_log_of_a_running_notifier_is_found_without_its_name(tmp_path: Path) -> None:
     """Its standard error is a file, and the lock names its process."""
-    from streaming.config.sections import Config
-
     log = tmp_path / "notify.log"
     script = (
         "import sys; from pathlib import Path; from streaming.file_lock import held\n"

@@ -1,5 +1,7 @@
 """An area that hangs or fails costs its own checks, and no others."""
 
+import os
+import signal
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -54,6 +56,29 @@ def test_module_that_cannot_be_imported_loses_no_other_area() -> None:
     assert [check.verdict for check in checks] == [Verdict.FINE, Verdict.UNKNOWN]
     assert "ModuleNotFoundError" in checks[1].found
     assert "docs/install.md" in checks[1].mend
+
+
+class Deadly:
+    """What ends the process that receives it."""
+
+    def __init__(self, how: tuple[object, ...]) -> None:
+        self._how = how
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return self._how
+
+
+@pytest.mark.parametrize(("how", "code"), [((os._exit, (3,)), "3"), ((signal.raise_signal, (signal.SIGKILL,)), "-9")])
+def test_process_that_dies_is_no_reason_to_be_silent(how: tuple[object, ...], code: str) -> None:
+    (died,) = list(in_process("tables", Deadly(how)))
+    assert (died.area, died.verdict) == ("tables", Verdict.UNKNOWN)
+    assert f"its process ended with {code};" in died.found
+    assert ("journalctl -k" in died.mend) == (code == "-9")
+
+
+def test_process_that_ends_has_found_all() -> None:
+    (failed,) = list(in_process("nowhere"))
+    assert "ModuleNotFoundError" in failed.found, "and no line about its end"
 
 
 @pytest.mark.slow
