@@ -14,6 +14,7 @@ from streaming.tables.storage import local_path
 
 AREA = "processes"
 ANSWER_WITHIN_S = 4
+READY_OR_STANDBY = "/readyz?standby=ready"  # the plain one is 503 on a standby
 MOST_BYTES = 4_000  # of the reasons of /readyz
 ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
@@ -60,11 +61,11 @@ def _notifier(config: Config) -> Check:
 
 
 def _ready(key: str, address: tuple[str, int], is_tls: bool) -> Check:
-    """What it answers at /readyz, and if only a user may ask that, at /healthz."""
+    """What it answers at /readyz, and if only a user may ask that, at /healthz. A standby is as it must be."""
     host, port = ANYWHERE.get(address[0], address[0]), address[1]
     where = f"{key} {host}:{port}"
     try:
-        status, text = _get(host, port, "/readyz", is_tls)
+        status, text = _get(host, port, READY_OR_STANDBY, is_tls)
         if status in (401, 403):
             status, text = _get(host, port, "/healthz", is_tls)
             if status == 200:
@@ -74,7 +75,7 @@ def _ready(key: str, address: tuple[str, int], is_tls: bool) -> Check:
     except (OSError, http.client.HTTPException) as error:
         return wrong(AREA, "ready", f"no answer: {error or type(error).__name__}", "see the log of the process", where)
     if status == 200:
-        return fine(AREA, "ready", "ready", where)
+        return fine(AREA, "ready", "standby" if text.strip() == "standby" else "ready", where)
     if status == 503:
         return wrong(
             AREA,
