@@ -25,11 +25,14 @@ def checks(config: Config, processes: Processes) -> Iterator[Check]:
     yield judge.python(sys.version_info[:3])
     total, available = _memory()
     yield judge.memory(total, available, _limit(), "run" in processes)
-    for key, path in _folders(config, processes):
+    folders = list(_folders(config, processes))
+    for key, path in folders:
         try:
             yield judge.folder(key, str(path), disk_of(path))
         except OSError as error:
             yield judge.folder(key, str(path), None, error.strerror or str(error))
+    if folders and os.geteuid() == 0:
+        yield judge.user_is_root()
 
 
 def java_checks(config: Config) -> Iterator[Check]:
@@ -40,12 +43,13 @@ def java_checks(config: Config) -> Iterator[Check]:
         yield judge.java(None, "", str(error))
     named = config.spark.jars_folder
     place = Path(named) if named else cache_dir() / "jars"
-    folder = place / set_name(spark_packages())
+    name = set_name(spark_packages())
+    folder = place / name
     try:
         fault = fault_in(place, spark_packages())
     except SetupError as error:  # this version of pyspark was never tried
         fault = str(error)
-    yield judge.jars(str(place), len(list(folder.glob("*.jar"))), fault, bool(named), folder.is_dir())
+    yield judge.jars(str(place), name, len(list(folder.glob("*.jar"))), fault, bool(named), folder.is_dir())
 
 
 def disk_of(path: Path) -> judge.Disk:

@@ -66,14 +66,15 @@ def test_folders_and_their_disks() -> None:
 def test_java_and_jars() -> None:
     assert machine.java("/usr/lib/jvm/x", "17").verdict is FINE
     assert is_wrong(machine.java(None, "", "none was found"), "none was found", "apt-get install openjdk-17")
-    assert machine.jars("/j", 11, None, True, True).verdict is FINE
+    assert machine.jars("/j", "s", 11, None, True, True).verdict is FINE
     assert is_wrong(
-        machine.jars("/j", 11, "x.jar is missing", True, True), "x.jar is missing", "evenkeel jars fetch --to"
+        machine.jars("/j", "s", 11, "x.jar is missing", True, True), "x.jar is missing", "evenkeel jars fetch --to"
     )
+    changed = machine.jars("/my cache/j", "s", 11, "x.jar has the SHA-256 1", False, True)
     assert is_wrong(
-        machine.jars("/j", 11, "x.jar has the SHA-256 1", False, True), "SHA-256", "rm -r /j && evenkeel jars fetch"
+        changed, "SHA-256", "rm -r '/my cache/j/s' && evenkeel jars fetch  # while 'evenkeel run' is stopped"
     )
-    not_yet = machine.jars("/j", 0, "x.jar is missing", False, False)
+    not_yet = machine.jars("/j", "s", 0, "x.jar is missing", False, False)
     assert (not_yet.verdict, not_yet.mend) == (UNKNOWN, "evenkeel jars fetch")
 
 

@@ -22,6 +22,16 @@ def named(checks: list[Check]) -> dict[str, Check]:
     return {f"{check.what} {check.where.partition(' ')[0]}": check for check in checks}
 
 
+def test_root_does_not_see_what_the_user_of_the_service_may_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    user = named(list(machine.checks(config(tmp_path), frozenset({"run"}))))["user "]
+    assert (user.verdict, user.mend) == (Verdict.UNKNOWN, "runuser -u evenkeel -- evenkeel doctor ...")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "user " not in named(list(machine.checks(config(tmp_path), frozenset({"run"}))))
+
+
 def test_folders_that_are_not_made_yet_are_looked_at_by_their_disk(tmp_path: Path) -> None:
     found = named(list(machine.checks(config(tmp_path), frozenset(PROCESSES))))
     assert found["Python "].verdict is Verdict.FINE

@@ -1,5 +1,6 @@
 """Python, memory, folders and their disks, Java and jars."""
 
+from shlex import quote
 from typing import NamedTuple
 
 from streaming.doctor.checks import Check, fine, unknown, wrong
@@ -73,6 +74,11 @@ def folder(key: str, path: str, disk: Disk | None, why: str = "", must_be_writab
     return fine(AREA, "folder", f"{size(disk.free_bytes)} free{inodes}{made}", where)
 
 
+def user_is_root() -> Check:
+    found = "root may write to every folder; whether the user of the service may is not known"
+    return unknown(AREA, "user", found, "runuser -u evenkeel -- evenkeel doctor ...")  # the user of deploy/systemd
+
+
 def java(home: str | None, version: str, why: str = "") -> Check:
     """``home`` None: no Java that fits, and ``why``."""
     if home is None:
@@ -80,8 +86,10 @@ def java(home: str | None, version: str, why: str = "") -> Check:
     return fine(JAVA, "Java", version, home)
 
 
-def jars(where: str, count: int, fault: str | None, is_named: bool, is_there: bool) -> Check:
-    """``is_named``: by ``[spark] jars_folder``; else it is the folder that evenkeel fetches into."""
+def jars(where: str, name: str, count: int, fault: str | None, is_named: bool, is_there: bool) -> Check:
+    """``name``: the folder of this set of jars in ``where``, which has those of other versions, too. ``is_named``: by
+    ``[spark] jars_folder``; else it is the folder that evenkeel fetches into.
+    """
     if fault is None:
         return fine(JAVA, "jars", f"{count} with the right checksums", where)
     if is_named:
@@ -91,7 +99,8 @@ def jars(where: str, count: int, fault: str | None, is_named: bool, is_there: bo
     if not is_there:
         found = "not fetched yet: the first start of 'evenkeel run' does it"
         return unknown(JAVA, "jars", found, "evenkeel jars fetch", where)
-    return wrong(JAVA, "jars", fault, f"rm -r {where} && evenkeel jars fetch", where)
+    mend = f"rm -r {quote(f'{where}/{name}')} && evenkeel jars fetch  # while 'evenkeel run' is stopped"
+    return wrong(JAVA, "jars", fault, mend, where)
 
 
 def size(count: int) -> str:
