@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     def take(config: Config, alerts: Alerts) -> None:
         taken = notifier_settings(config, alerts, file=arguments.config)
-        in_force.settings = taken._replace(went_on=state.went_on)
+        in_force.take(taken._replace(went_on=state.went_on), counts)
 
     reload.take = take
     exposed = Exposed("notify", [standby.series, counts.series], troubles, standby.is_waiting)

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     beside = _pages_and_metrics(config, alerts, arguments, in_force, counts, job, standby, stop)
 
     def take(config: Config, alerts: Alerts) -> None:
-        in_force.settings = notifier_settings(config, alerts, file=arguments.config)
+        in_force.take(notifier_settings(config, alerts, file=arguments.config), counts)
 
     reload.take = take
     reload.read_once = READ_ONCE_BY_PAGES if config.web.in_run else ()

@@ -28,6 +28,9 @@ class NotifierStatus(NamedTuple):
     unseen: Collection[str] = ()
     health: Mapping[str, ClusterHealth] = {}
 
+    def reasons_unsaved(self) -> list[str]:
+        return [why for why in (self.unsaved, *(one.unsaved for one in self.sinks)) if why is not None]
+
 
 class NotifierCounts:
     """Counts that are kept when a notifier fails and starts again. ``status``: None while it does not deliver."""

@@ -84,9 +84,10 @@ class NotificationsTable:
             self._batch.add(_row(delivery))
 
     def run(self, stop: Event) -> None:
-        """Write rows until ``stop``; rows added after that need a last ``write``."""
+        """Write rows until ``stop``, and then once more."""
         while not stop.wait(GATHER_S):
             self.write()
+        self.write()
 
     def write(self) -> None:
         """Write the rows. Those that cannot be written wait for the next call; above a limit the oldest are dropped."""

@@ -3,13 +3,14 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import NamedTuple
 
+from streaming.errors import SetupError
 from streaming.notices.notice import Notice, Site, Text
 from streaming.notices.page_text import write
 from streaming.notices.trouble_text import trouble_said
@@ -74,6 +75,18 @@ class SettingsInForce:
     def __init__(self, settings: NotifierSettings) -> None:
         self.settings = settings
 
+    def take(self, settings: NotifierSettings, counts: NotifierCounts) -> None:
+        """Put other settings in force. Raises SetupError while the notifier of ``counts`` cannot save its state: the
+        files are older than what was sent, and the notifier under the new settings reads the files.
+        """
+        unsaved = [] if counts.status is None else counts.status.reasons_unsaved()
+        if unsaved:
+            raise SetupError(
+                f"{settings.state} (notify.state) cannot be written: {unsaved[0]}; a reload would send pages again, "
+                "and would not end others. Make it writable (is its disk full?), and reload again"
+            )
+        self.settings = settings
+
 
 def deliver(
     in_force: SettingsInForce, stop: Event, counts: NotifierCounts | None = None, standby: Standby | None = None
@@ -81,7 +94,7 @@ def deliver(
     """Send pages until ``stop``. While another notifier delivers, wait for its end; without ``standby``, raise
     StateInUse. Nothing of the state is read before it is this notifier's.
 
-    Other settings take effect when all threads under the old ones have ended, as at a new start. The lock is kept, so
+    Other settings take effect as at a new start, when the old threads that send pages have ended. The lock is kept, so
     that no other notifier takes over meanwhile.
     """
     counts = counts or NotifierCounts()
@@ -89,39 +102,59 @@ def deliver(
         lock = taken(stack, partial(locked_folder, in_force.settings.state), stop, standby)
         if lock is None:
             return
+        notifications = NotificationsTable(in_force.settings.tables, in_force.settings.state / "outcomes")
+        ended = Event()
+        writing = Thread(target=notifications.run, args=(ended,), name="notifications", daemon=True)
+        writing.start()
         try:
             while not stop.is_set():
-                _deliver_under(in_force.settings, in_force, stop, counts, lock)
+                _deliver_under(in_force.settings, in_force, stop, counts, lock, notifications)
         finally:
             counts.status = None
+            ended.set()
+            writing.join(STOP_WITHIN_S)  # rows that are not written by then are in files
 
 
 def _deliver_under(
-    settings: NotifierSettings, in_force: SettingsInForce, stop: Event, counts: NotifierCounts, lock: FolderLock
+    settings: NotifierSettings,
+    in_force: SettingsInForce,
+    stop: Event,
+    counts: NotifierCounts,
+    lock: FolderLock,
+    notifications: NotificationsTable,
 ) -> None:
     """Send pages until ``stop``, or until other settings are in force."""
     stopping = Event()
     names = ", ".join(one.sink.name for one in settings.destinations)
     log.info("following %s/facts; pages go to: %s", settings.tables, names)
-    notifier = _Notifier(settings, stopping, counts)
-    threads = [Thread(target=target, name=name, daemon=True) for name, target in notifier.thread_targets()]
-    for thread in threads:
-        thread.start()
+    notifier = _Notifier(settings, stopping, counts, notifications)
+    workers, others = _started(notifier.worker_targets()), _started(notifier.other_targets())
     try:
         notifier.update_state_while(lambda: not stop.is_set() and in_force.settings is settings, stop, lock)
     finally:
         stopping.set()
-        _wait_for(threads, stop)
-        notifier.notifications.write()
+        _wait_for(workers, others, stop)
 
 
-def _wait_for(threads: Sequence[Thread], stop: Event) -> None:
-    """Wait for their end, after ``stop`` for STOP_WITHIN_S at most. No two threads ever send the same notice."""
-    deadline = math.inf
-    while (alive := [thread for thread in threads if thread.is_alive()]) and time.monotonic() < deadline:
+def _started(targets: Iterable[tuple[str, Callable[[], None]]]) -> list[Thread]:
+    threads = [Thread(target=target, name=name, daemon=True) for name, target in targets]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def _wait_for(workers: Sequence[Thread], others: Sequence[Thread], stop: Event) -> None:
+    """Wait for the end of the workers, after ``stop`` for STOP_WITHIN_S at most. No two ever send the same notice.
+
+    Wait for the others for STOP_WITHIN_S at most. While the tables' storage hangs, they hang too, and pages must go on.
+    """
+    others_until, deadline = time.monotonic() + STOP_WITHIN_S, math.inf
+    while (alive := [thread for thread in workers if thread.is_alive()]) and time.monotonic() < deadline:
         alive[0].join(0.05)
         if stop.is_set():
             deadline = min(deadline, time.monotonic() + STOP_WITHIN_S)
+    for thread in others:
+        thread.join(max(0, others_until - time.monotonic()))
 
 
 def keep_delivering(
@@ -147,14 +180,19 @@ def keep_delivering(
 
 
 class _Notifier:
-    """The state that the threads share: the newest CurrentState, which is replaced as a whole."""
+    """The state that the threads share: the newest CurrentState, which is replaced as a whole.
 
-    def __init__(self, settings: NotifierSettings, stopping: Event, counts: NotifierCounts) -> None:
+    Only ``update_state_while`` and the workers write files. The other threads may live on, and then change nothing.
+    """
+
+    def __init__(
+        self, settings: NotifierSettings, stopping: Event, counts: NotifierCounts, notifications: NotificationsTable
+    ) -> None:
         self._settings, self._stopping, self._counts = settings, stopping, counts
+        self._notifications = notifications
         self._position = load(settings.state / POSITION, Position)
         self._facts = FactsFollower(f"{settings.tables}/facts", self._position.table_id, self._position.version)
         self._silences = SilenceFiles(settings.state)
-        self.notifications = NotificationsTable(settings.tables, settings.state / "outcomes")
         self._started_ts = settings.now_ms()
         self._state: CurrentState | None = None
         self._unsaved: str | None = None
@@ -167,11 +205,13 @@ class _Notifier:
             SinkWorker(one.sink, self._worker_settings(one), folder, stopping) for one in settings.destinations
         ]
 
-    def thread_targets(self) -> list[tuple[str, Callable[[], None]]]:
-        """The functions that run beside ``update_state_while``, with the threads' names."""
-        targets: list[tuple[str, Callable[[], None]]]
-        targets = [(f"sink-{worker.name}", partial(self._run_worker, worker)) for worker in self._workers]
-        targets += [("facts", self._read_facts), ("notifications", partial(self.notifications.run, self._stopping))]
+    def worker_targets(self) -> list[tuple[str, Callable[[], None]]]:
+        """The functions that send pages beside ``update_state_while``, with the threads' names."""
+        return [(f"sink-{worker.name}", partial(self._run_worker, worker)) for worker in self._workers]
+
+    def other_targets(self) -> list[tuple[str, Callable[[], None]]]:
+        """The other functions that run beside ``update_state_while``, with the threads' names."""
+        targets: list[tuple[str, Callable[[], None]]] = [("facts", self._read_facts)]
         if self._settings.heartbeat is not None:
             targets.append(("dead-man", partial(self._settings.heartbeat.run, self._is_healthy, self._stopping)))
         return targets
@@ -236,6 +276,8 @@ class _Notifier:
                 if now - self._logged_ts >= REMIND_MS:
                     self._logged_ts = now
                     log.error("the facts cannot be read: %s", str(error).split("\n", 1)[0])
+            if self._stopping.is_set():
+                return  # it may have hung until now, and another thread reads in its place
             self._settings.went_on(FACTS)
             pause_s = self._pause_s(began)
 
@@ -275,7 +317,7 @@ class _Notifier:
 
         def record(delivery: Delivery) -> None:
             self._counts.count(delivery.sink, delivery.outcome)
-            self.notifications.add(delivery)
+            self._notifications.add(delivery)
 
         return WorkerSettings(
             page_settings=settings.page_settings,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from streaming.errors import SetupError
 from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.state_files import StateInUse, locked_folder
 from streaming.notifier.threads import SettingsInForce, deliver
@@ -70,6 +71,38 @@ def test_pages_are_sent_though_the_folder_cannot_be_made(
     assert (state / "position.json").exists()
     assert said(server) == [("firing", ["g"])]
     assert "cannot be locked: [Errno 20] Not a directory" in caplog.text
+
+
+def test_a_reload_is_refused_while_only_memory_has_what_was_sent(
+    plan: Callable[..., Any],  # noqa: F811
+    clock: Clock,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "in the way").touch()
+    commit(tmp_path / "tables" / "facts", [health(), alert()])
+    state = tmp_path / "in the way" / "state"
+    stop, counts = Event(), NotifierCounts()
+    with Server() as server:
+        whole = plan(hook(server), state=state)
+        in_force = SettingsInForce(whole)
+        delivering = Thread(target=deliver, args=(in_force, stop, counts))
+        delivering.start()
+        until(lambda: server.taken and counts.status is not None and counts.status.sinks[0].unsaved)
+        with pytest.raises(
+            SetupError, match=r"\(notify.state\) cannot be written: .*; a reload would send pages again"
+        ):
+            in_force.take(plan(hook(server), state=state), counts)
+        assert in_force.settings is whole
+        (tmp_path / "in the way").unlink()
+        clock.at = 10
+        until(lambda: counts.status is not None and not counts.status.reasons_unsaved())
+        in_force.take(plan(hook(server), state=state), counts)
+        clock.at = 30
+        commit(tmp_path / "tables" / "facts", [health(at=30), alert(at=30, state="resolved", fired=0, seq=2)])
+        until(lambda: len(server.taken) == 2)
+        stop.set()
+        delivering.join()
+        assert said(server) == [("firing", ["g"]), ("resolved", ["g"])]
 
 
 def test_first_notifier_ends_where_a_second_one_could_take_the_lock(

@@ -1,11 +1,14 @@
 """The whole notifier: a facts table on one side, real servers on the other. The clock is the test's."""
 
 import os
+import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
+from threading import enumerate as enumerate_threads
 from typing import Any
 
 import pytest
@@ -218,6 +221,45 @@ def test_storage_that_hangs_is_noticed_too(plan: Any, clock: Clock, tmp_path: Pa
                 hanging.unlink()
     finally:
         hanging.unlink(missing_ok=True)
+
+
+def test_storage_that_hangs_stops_no_reload(
+    plan: Any, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that reads facts hangs on beside the new one, and makes no step of it later."""
+    monkeypatch.setattr(threads, "STOP_WITHIN_S", 0.05)
+    commit(tmp_path / "tables" / "facts", [health(), alert()])
+    hanging = tmp_path / "tables" / "facts" / "_delta_log" / f"{1:020}.json"
+    old, new = list[str](), list[str]()
+    try:
+        with Server() as server, serving(plan(hook(server), went_on=old.append)) as in_force:
+            until(lambda: server.taken)
+            (reader,) = (thread for thread in enumerate_threads() if thread.name == threads.FACTS)
+            os.mkfifo(hanging)
+            until(lambda: hangs_in_a_read(reader))
+            in_force.settings = plan(hook(server), went_on=new.append)
+            until(lambda: threads.STATE in new)
+            steps = len(old)
+            clock.at = STARTING_MS / S + 1
+            until(lambda: len(server.taken) == 2)
+            assert server.taken[1].json["trouble"]["kind"] == "monitor_blind"
+            assert reader.is_alive()
+            with hanging.open("wb"):
+                hanging.unlink()
+            reader.join(5)
+            assert not reader.is_alive()
+            assert len(old) == steps
+    finally:
+        hanging.unlink(missing_ok=True)
+
+
+def hangs_in_a_read(reader: Thread) -> bool:
+    for _ in range(10):
+        frames = traceback.extract_stack(sys._current_frames()[reader.ident or 0])
+        if not any(frame.name == "_read_new_facts" for frame in frames):
+            return False
+        time.sleep(0.02)
+    return True
 
 
 @pytest.mark.slow
