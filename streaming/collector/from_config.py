@@ -2,7 +2,7 @@
 
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import getpid
 from pathlib import Path
 from typing import NoReturn
@@ -71,11 +71,11 @@ def _load_key(context: ssl.SSLContext, certificate: str, key: str, password: str
     context.load_cert_chain(certificate, key or None, password=password or refuse)
 
 
-def kafka_output(config: Config) -> KafkaOutput:
+def kafka_output(config: Config, went_on: Callable[[], object]) -> KafkaOutput:
     """Raises CollectorError for a key of the Kafka client that cannot be used."""
     options = client_options(config)
     servers, limit_bytes = config.source.bootstrap_servers, config.collector.memory_mb * 1024 * 1024
-    return KafkaOutput(lambda: make_producer(servers, options), config.source.topic, limit_bytes)
+    return KafkaOutput(lambda: make_producer(servers, options), config.source.topic, limit_bytes, went_on)
 
 
 def slots(config: Config) -> dict[str, tuple[str, int | None]]:
@@ -90,7 +90,7 @@ def logs(config: Config) -> dict[str, Log]:
     return {cluster: Log() for cluster in name_servers(config)} if config.collector.share else {}
 
 
-def membership(config: Config, logs: Mapping[str, Log]) -> Membership:
+def membership(config: Config, logs: Mapping[str, Log], went_on: Callable[[], object]) -> Membership:
     """Of the collectors that agree by the topic ``failover_topic``. Raises CollectorError as ``client_options``.
 
     ``logs``: of the clusters that they share.
@@ -103,6 +103,7 @@ def membership(config: Config, logs: Mapping[str, Log]) -> Membership:
         Reach(config.collector.interval_seconds),
         logs,
         lambda: open_log(servers, options, topic, logs) if logs else None,
+        went_on,
     )
 
 

@@ -41,6 +41,7 @@ CLOSE_WITHIN_S = 10
 # New objects before Python searches them for cyclic garbage, and how many searches before older ones are searched, too.
 # Hardly anything here is cyclic. By the defaults (700, 10, 10) all that is known of groups is searched for nothing.
 GARBAGE_THRESHOLDS = (20_000, 20, 20)
+OUTPUT, MEMBERSHIP = "thread kafka", "thread collectors"  # parts of the work, beside the clusters or their slots
 log = logging.getLogger(__name__)
 
 
@@ -103,9 +104,13 @@ async def reaches(config: Config, cluster: str) -> bool:
 
 def collect(config: Config, recording: Path | None = None) -> None:
     """Until SIGTERM or SIGINT. Raises CollectorError for what cannot be set up; afterwards nothing ends it."""
-    # the events are sent before another collector takes over
     slots, logs = from_config.slots(config), from_config.logs(config)
-    with _leaderships(config, logs) as leaderships, _outputs(config, recording) as (emit, record, output):
+    state = ServiceState([*slots, *_threads(config)], lambda: exposed.troubles())
+    # the events are sent before another collector takes over
+    with (
+        _leaderships(config, logs, partial(state.went_on, MEMBERSHIP)) as leaderships,
+        _outputs(config, recording, partial(state.went_on, OUTPUT)) as (emit, record, output),
+    ):
         collectors: list[ClusterCollector] = []
 
         def make(name: str, may_ask: Callable[[], bool]) -> Watched:
@@ -116,7 +121,6 @@ def collect(config: Config, recording: Path | None = None) -> None:
         exposed = CollectorExposed(
             lambda: [one.watched.counts for one in collectors], config.metrics.series_limit, output, now_ms
         )
-        state = ServiceState(leaderships, exposed.troubles)
         for name, leadership in leaderships.items():
             reaching, went_on = partial(reaches, config, slots[name][0]), partial(state.went_on, name)
             collectors.append(ClusterCollector(partial(make, name), reaching, leadership, output, went_on))
@@ -133,6 +137,14 @@ def collect(config: Config, recording: Path | None = None) -> None:
                 over.set()
 
 
+def _threads(config: Config) -> Iterator[str]:
+    """The parts of the work that are threads: without a step of each, nothing reaches Kafka, or nobody may ask."""
+    if config.collector.output != "file":
+        yield OUTPUT
+    if config.collector.failover_topic:
+        yield MEMBERSHIP
+
+
 @contextlib.contextmanager
 def garbage_searched_seldom() -> Iterator[None]:
     before = gc.get_threshold()
@@ -144,13 +156,15 @@ def garbage_searched_seldom() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _leaderships(config: Config, logs: Mapping[str, Log]) -> Iterator[dict[str, Leadership]]:
+def _leaderships(
+    config: Config, logs: Mapping[str, Log], went_on: Callable[[], object]
+) -> Iterator[dict[str, Leadership]]:
     """By cluster, or by slot of a cluster: alone, or elected where several collectors agree by a topic."""
     names, folder = from_config.name_servers(config), Path(config.collector.state)
     if not config.collector.failover_topic:
         yield {name: Alone(MemoryFile(folder, name)) for name in names}
         return
-    collectors = from_config.membership(config, logs)
+    collectors = from_config.membership(config, logs, went_on)
     collectors.start()
     try:
         yield {name: Elected(name, collectors) for name in from_config.slots(config)}
@@ -187,7 +201,9 @@ def dry_run(config: Config) -> Iterator[Footprint]:
 
 
 @contextlib.contextmanager
-def _outputs(config: Config, recording: Path | None) -> Iterator[tuple[Emit, Record, KafkaOutput | None]]:
+def _outputs(
+    config: Config, recording: Path | None, went_on: Callable[[], object]
+) -> Iterator[tuple[Emit, Record, KafkaOutput | None]]:
     """Where events and answers go, closed at the end."""
     with contextlib.ExitStack() as closing:
         tape = closing.enter_context(contextlib.closing(LinesFile(recording))) if recording is not None else None
@@ -195,7 +211,7 @@ def _outputs(config: Config, recording: Path | None) -> Iterator[tuple[Emit, Rec
         if config.collector.output == "file":
             yield closing.enter_context(contextlib.closing(LinesFile(Path(config.collector.file)))).emit, record, None
             return
-        output = from_config.kafka_output(config)
+        output = from_config.kafka_output(config, went_on)
         output.start()
         closing.callback(output.close, CLOSE_WITHIN_S)
         yield output.emit, record, output

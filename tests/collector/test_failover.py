@@ -6,11 +6,12 @@ import logging
 import math
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from threading import Event
 from types import MappingProxyType
 from typing import cast
 
@@ -19,6 +20,7 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.errors import KafkaConnectionError, KafkaError
 
 from schemas.events import ConsumeProgress
+from streaming.collector import service
 from streaming.collector.cluster_collector import ClusterCollector, Permission, Watched
 from streaming.collector.exposed import ClusterCounts
 from streaming.collector.failover import membership, reach
@@ -37,6 +39,7 @@ from streaming.collector.failover.term import Term
 from streaming.collector.probing.client_schedule import TAKEN_OVER, Chosen, ClientSchedule
 from streaming.collector.probing.memory import Memory, MemoryFile, Remembered
 from streaming.collector.probing.share import Log
+from streaming.config.load import load_config
 from streaming.loopback import LoopbackKafka
 from tests.collector.test_cluster_probe import QUICK, Told, play
 from tests.collector.test_real_kafka import until
@@ -349,6 +352,66 @@ def test_a_lost_connection_costs_the_membership_only_after_long(
     time.sleep(1)
     collectors.close()
     assert min(len(consumers), 2) == made
+
+
+@pytest.mark.slow
+def test_the_thread_goes_on_while_kafka_is_away_and_not_while_kafka_python_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(membership, "RETRY_AFTER_S", 0.01)
+    steps: list[int] = []
+    hangs, goes_on = Event(), Event()
+    refusals: list[Exception] = [KafkaConnectionError("nobody there"), KeyError("broker")] * 3
+
+    class Hangs(LosesConnection):
+        def poll(self, timeout_ms: int) -> None:
+            if len(steps) > 10:
+                hangs.set()
+                goes_on.wait()
+            super().poll(timeout_ms)
+
+    def connect_again(_: object) -> tuple[LosesConnection, LosesConnection]:
+        if refusals:
+            raise refusals.pop()
+        return Hangs(), LosesConnection()
+
+    collectors = Membership(
+        ["prod"], connect_again, "collectors", probed(), went_on=lambda: steps.append(len(refusals))
+    )
+    collectors.start()
+    assert hangs.wait(10)
+    assert steps[:6] == [6, 5, 4, 3, 2, 1]
+    before = len(steps)
+    time.sleep(0.5)  # more than two turns
+    assert len(steps) == before, "it is asked, and has no answer"
+    goes_on.set()
+    until(lambda: len(steps) > before)
+    collectors.close()
+
+
+@pytest.mark.parametrize(
+    ("keys", "parts"),
+    [
+        ('output = "file"\nfile = "events"', ["prod"]),
+        ("", ["prod", service.OUTPUT]),
+        ('failover_topic = "collectors"', ["prod", service.OUTPUT, service.MEMBERSHIP]),
+    ],
+)
+def test_the_watchdog_waits_for_each_thread_that_talks_to_kafka(
+    keys: str, parts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Began(Exception):
+        pass
+
+    def begin(found: Iterable[str], troubles: object) -> None:
+        raise Began(*found)
+
+    monkeypatch.setattr(service, "ServiceState", begin)
+    path = tmp_path / "x.toml"
+    path.write_text(f'[collector]\nclusters = {{ prod = "127.0.0.1:9876" }}\n{keys}\n')
+    with pytest.raises(Began) as began:
+        service.collect(load_config(path, {}, ()))
+    assert list(began.value.args) == parts
 
 
 @pytest.mark.kafka

@@ -139,6 +139,90 @@ def test_kafka_may_come_later_than_the_collector(
     assert "nobody there" in caplog.text
 
 
+class FaultyProducer(FakeProducer):
+    """``faults``: what ``send`` raises next. ``closes`` false: it has records that Kafka does not acknowledge."""
+
+    def __init__(self, *faults: Exception, closes: bool = True) -> None:
+        super().__init__()
+        self.faults = list(faults)
+        self.closes = closes
+
+    def send(self, topic: str, *, key: bytes, value: bytes) -> Any:
+        if self.faults:
+            raise self.faults.pop(0)
+        return super().send(topic, key=key, value=value)
+
+    def close(self, timeout: float | None = None) -> None:
+        if not self.closes and timeout != 5:
+            raise KafkaTimeoutError("Timeout waiting for future")
+        super().close(timeout)
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_an_error_of_kafka_python_itself_costs_one_record_and_not_the_thread(
+    closes: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others go on by a new producer, or by the same one where that still has records to send."""
+    monkeypatch.setattr(output_kafka, "RETRY_AFTER_S", 0.05)
+    faulty, sound = FaultyProducer(ValueError("Partitioner did not assign"), closes=closes), FakeProducer()
+    refusals: list[Exception] = [KeyError("broker"), KafkaConnectionError("nobody there")]
+    producers = iter([faulty, sound])
+
+    def connect() -> FakeProducer:
+        if refusals:
+            raise refusals.pop(0)
+        return next(producers)
+
+    output = KafkaOutput(connect, "events", MUCH)
+    output.emit([marker(seq) for seq in range(3)])
+    output.start()
+    used = sound if closes else faulty
+    until(lambda: len(used.sent) == 2)
+    until(lambda: not output.is_away)
+    output.close(5)
+    assert [event.seq for _, key, value in used.sent for event in accepted(key, value)] == [1, 2]
+    assert (output.losses, used.is_closed) == (1, True), "what was lost is told again"
+    assert caplog.text.count("events cannot be sent to Kafka; the next try is in") == 2
+    assert "ValueError: Partitioner did not assign" in caplog.text
+
+
+@pytest.mark.slow
+def test_it_goes_on_while_kafka_is_away_and_not_while_kafka_python_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output_kafka, "RETRY_AFTER_S", 0.01)
+    hangs, goes_on, away = threading.Event(), threading.Event(), FakeProducer()
+    steps: list[int] = []
+    refusals = [KafkaConnectionError("nobody there")] * 5
+
+    class Hanging(FakeProducer):
+        def send(self, topic: str, *, key: bytes, value: bytes) -> Any:
+            if away.is_away:
+                raise KafkaTimeoutError("no metadata")
+            hangs.set()
+            goes_on.wait()
+            return super().send(topic, key=key, value=value)
+
+    def connect() -> FakeProducer:
+        if refusals:
+            raise refusals.pop()
+        return Hanging()
+
+    output = KafkaOutput(connect, "events", MUCH, lambda: steps.append(1))
+    away.is_away = True
+    output.start()
+    until(lambda: len(steps) > 5)
+    output.emit([marker(0)])
+    before = len(steps)
+    until(lambda: len(steps) > before + 3)
+    away.is_away = False
+    assert hangs.wait(5)
+    before = len(steps)
+    time.sleep(1.2)  # more than two turns
+    assert len(steps) == before
+    goes_on.set()
+    until(lambda: len(steps) > before)
+    output.close(5)
+
+
 def test_producer_that_finds_no_kafka_says_so_in_time() -> None:
     started = time.monotonic()
     with pytest.raises(OSError, match=r"127\.0\.0\.1:1: Connection refused"):

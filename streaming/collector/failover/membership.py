@@ -146,7 +146,7 @@ class Membership(ConsumerRebalanceListener):
     ``begin``, ``write`` and ``stopped`` are called by the loop of each cluster. Kafka gets a partition back when no
     cluster of it is asked any more and the last memories are written.
     ``reach``: what the loops note of RocketMQ's answers. ``logs``: of the clusters that are shared; ``open_log`` makes
-    the consumer that reads them.
+    the consumer that reads them. ``went_on`` is called with each turn of the thread, also while Kafka is away.
     """
 
     def __init__(
@@ -157,6 +157,7 @@ class Membership(ConsumerRebalanceListener):
         reach: Reach,
         logs: Mapping[str, Log] | None = None,
         open_log: Callable[[], Any] = lambda: None,
+        went_on: Callable[[], object] = lambda: None,
     ) -> None:
         self.reach = reach
         self._clusters = tuple(clusters)
@@ -168,7 +169,7 @@ class Membership(ConsumerRebalanceListener):
         self._log_ends: dict[int, Mapping[TopicPartition, int]] = {}  # by partition that is to be owned
         self._log_records: deque[tuple[str, str, bytes | None]] = deque()  # to write: slot's name, key, value
         self._log_failure: Exception | None = None
-        self._connect = connect
+        self._connect, self._went_on = connect, went_on
         self._topic = topic
         self._is_away = False
         self._records: dict[str, bytes] = {}
@@ -240,6 +241,7 @@ class Membership(ConsumerRebalanceListener):
     def _run(self) -> None:
         while not self._over.is_set():
             try:
+                self._went_on()
                 self._assignor = self._new_assignor()
                 consumer, self._producer = self._connect(self._assignor)
                 self._follow(consumer)
@@ -271,6 +273,7 @@ class Membership(ConsumerRebalanceListener):
             consumer.subscribe([self._topic], listener=self)
             connected_s = time.monotonic()
             while not self._over.is_set():
+                self._went_on()
                 try:
                     self._turn(consumer)
                     connected_s = time.monotonic()

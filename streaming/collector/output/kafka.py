@@ -3,6 +3,7 @@
 import logging
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from threading import Condition, Event, Thread
 from typing import Any, TypeVar
@@ -80,13 +81,21 @@ class KafkaOutput:
 
     ``sent`` counts events, ``records`` the records that they were in. ``is_away``: Kafka takes none now. ``losses``
     rises when events were lost and Kafka takes others again: it is time to tell everything once more.
+    ``went_on`` is called with each turn of the thread, also while Kafka is away.
     """
 
-    def __init__(self, connect: Callable[[], KafkaProducer], topic: str, limit_bytes: int) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], KafkaProducer],
+        topic: str,
+        limit_bytes: int,
+        went_on: Callable[[], object] = lambda: None,
+    ) -> None:
         self.backlog = Backlog(limit_bytes)
         self.sent = self.records = self.losses = 0
         self.is_away = False
-        self._connect, self._topic = connect, topic
+        self._connect, self._topic, self._went_on = connect, topic, went_on
+        self._taken: deque[KafkaRecord] = deque()  # from the backlog, and not yet handed to kafka-python
         self._stopping, self._in_flight = Event(), _InFlight()
         self._lost = self._given_up_before = 0
         self._thread = Thread(target=self._run, name="kafka", daemon=True)
@@ -103,21 +112,23 @@ class KafkaOutput:
         self.backlog.end_rounds()
         self._stopping.set()
         self._thread.join(timeout_s)
-        left = len(self.backlog) + self._in_flight.events + self._lost
+        taken = sum(record.events for record in tuple(self._taken))
+        left = len(self.backlog) + taken + self._in_flight.events + self._lost
         if left:
             log.warning("%s events were not taken by Kafka and are lost", left)
 
     def _run(self) -> None:
         producer = self._connected()
+        while producer is not None and not (self._stopping.is_set() and not self._taken and not len(self.backlog)):
+            try:
+                self._turn(producer)
+            except Exception as error:
+                self._note_fault(error)
+                self._stopping.wait(RETRY_AFTER_S)
+                if _is_closed(producer):
+                    producer = self._connected()
         if producer is None:
             return
-        while not (self._stopping.is_set() and not len(self.backlog)):
-            if self._in_flight.waits_s() > AWAY_AFTER_S:
-                self._note_absence(True, f"it has acknowledged nothing for {AWAY_AFTER_S} s")
-            if not self._in_flight.wait_for_room(0.5):
-                continue
-            for record in self.backlog.take(BATCH, 0.5):
-                self._send(producer, record)
         while self._in_flight.count:
             time.sleep(0.05)
         producer.close(timeout=5)
@@ -125,15 +136,31 @@ class KafkaOutput:
     def _connected(self) -> KafkaProducer | None:
         while True:
             try:
+                self._went_on()
                 return self._connect()
-            except (KafkaError, OSError) as error:
-                self._note_absence(True, str(error) or type(error).__name__)
+            except Exception as error:
+                self._note_fault(error)
                 if self._stopping.wait(RETRY_AFTER_S):
                     return None
 
+    def _turn(self, producer: KafkaProducer) -> None:
+        self._went_on()
+        if self._in_flight.waits_s() > AWAY_AFTER_S:
+            self._note_absence(True, f"it has acknowledged nothing for {AWAY_AFTER_S} s")
+        if not self._in_flight.wait_for_room(0.5):
+            return
+        if not self._taken:
+            self._taken.extend(self.backlog.take(BATCH, 0.5))
+        while self._taken:
+            self._send(producer, self._taken.popleft())
+
     def _send(self, producer: KafkaProducer, record: KafkaRecord) -> None:
-        """Until kafka-python takes it: it refuses while it cannot learn of the topic's partitions."""
+        """Until kafka-python takes it: it refuses while it cannot learn of the topic's partitions.
+
+        A record at which anything else goes wrong is lost: it could be at fault, and nothing would be sent after it.
+        """
         while True:
+            self._went_on()
             try:
                 future = producer.send(self._topic, key=record.key, value=record.value)
                 break
@@ -142,6 +169,9 @@ class KafkaOutput:
                 if self._stopping.wait(0.2):
                     self._lost += record.events
                     return
+            except Exception:
+                self.losses += 1
+                raise
         number = self._in_flight.begin(record)
         future.add_callback(lambda _: self._acknowledged(number, record.events))
         future.add_errback(lambda error: self._refused(number, error))
@@ -157,6 +187,12 @@ class KafkaOutput:
         self.losses += 1
         log.error("Kafka refused a record, which is lost: %s", error)
 
+    def _note_fault(self, error: Exception) -> None:
+        """Log it. Without this thread nothing would be sent any more, so no error ends it."""
+        if not isinstance(error, KafkaError | OSError):  # of kafka-python's own
+            log.exception("events cannot be sent to Kafka; the next try is in %s s", RETRY_AFTER_S)
+        self._note_absence(True, str(error) or type(error).__name__)
+
     def _note_absence(self, is_away: bool, why: str) -> None:
         """Say when Kafka goes and when it is back, once each."""
         if is_away and not self.is_away:
@@ -168,6 +204,16 @@ class KafkaOutput:
             given_up = self.backlog.given_up - self._given_up_before
             self.losses += given_up > 0
             log.warning("Kafka takes events again; %s still wait, %s were dropped", len(self.backlog), given_up)
+
+
+def _is_closed(producer: KafkaProducer) -> bool:
+    """Close it. One that still has records which Kafka has not acknowledged stays open, to send them."""
+    try:
+        producer.close(timeout=CONNECT_WITHIN_S)
+    except Exception as error:
+        log.warning("the producer stays open: %s", error)
+        return False
+    return True
 
 
 class _InFlight:
