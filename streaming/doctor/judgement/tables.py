@@ -83,6 +83,10 @@ def checkpoint(uri: str, state_version: int | None, readable: tuple[int, int], f
     """``readable``: the oldest and the newest version of state that this evenkeel reads. ``fault``: it belongs to
     another configuration, or is of another version.
     """
+    if state_version is not None and state_version > readable[1]:
+        found = f"state of version {state_version}, of a newer evenkeel; this one reads {_versions(readable)}"
+        mend = "start the newer evenkeel again; docs/upgrading.md#the-way-back has what an older one needs"
+        return wrong(AREA, "checkpoint", found, mend, uri)
     if fault:
         return wrong(AREA, "checkpoint", fault, "set the configuration back, or evenkeel reseed", uri)
     if state_version is None:
