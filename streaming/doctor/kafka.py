@@ -1,7 +1,7 @@
 """Kafka, asked with the collector's client and options. Nothing is written, and no consumer group is joined."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
@@ -23,6 +23,7 @@ ANSWER_WITHIN_S = 5
 ALL_CONNECT_WITHIN_S = 4.0
 RECORD_WITHIN_S = 7.0  # a collector sends the events of a round every 5 s
 SECURE = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
+LOGIN = ("sasl.", "ssl.keystore.")  # Java's options that say as which user
 COLLECTS = {"Write": "to send events"}
 NOTICES = {"Read": "to notice other collectors"}
 RUNS = {"Read": "to read events"}
@@ -82,13 +83,20 @@ def _asked(config: Config, processes: Processes) -> Iterator[Check]:
         yield judge.topic_is_missing(name, servers)
         return
     yield from judge.topic(topic, servers)
-    yield from judge.rights(topic, _wanted(processes))
+    yield from _rights(config, processes, topic)
     not_told = judge.clock_is_not_told(topic, servers)
     yield not_told if not_told is not None else _clock(config, topic)
 
 
-def _wanted(processes: Processes) -> Mapping[str, str]:
-    return (COLLECTS | NOTICES if "collect" in processes else {}) | (RUNS if "run" in processes else {})
+def _rights(config: Config, processes: Processes, topic: judge.Topic) -> Iterator[Check]:
+    """The rights of the collector's user, which is also that of the job unless the job has a login of its own."""
+    is_told = not any(name.startswith(LOGIN) for name in config.source.kafka)
+    collects, runs = "collect" in processes, "run" in processes
+    wanted = (COLLECTS | NOTICES if collects else {}) | (RUNS if runs and is_told else {})
+    if wanted:
+        yield from judge.rights(topic, wanted)
+    if runs and not is_told:
+        yield judge.rights_of_run_are_not_told(topic, config.source.bootstrap_servers)
 
 
 def _topic(admin: KafkaAdminClient, name: str) -> judge.Topic | None:

@@ -3,6 +3,8 @@
 import pytest
 
 from streaming.collector.wire.requests import Code
+from streaming.config.sections import Config
+from streaming.doctor import kafka as asking
 from streaming.doctor.checks import Check, Verdict
 from streaming.doctor.judgement import kafka, machine, rocketmq, tables
 from streaming.doctor.judgement.clocks import clock
@@ -136,6 +138,22 @@ def test_rights() -> None:
     assert is_wrong(missing, "may not Write (to send events)", "docs/collector.md")
 
 
+OWN_LOGIN = {"sasl.jaas.config": "x", "security.protocol": "SASL_SSL"}
+
+
+@pytest.mark.parametrize("of_source", [OWN_LOGIN, {"ssl.keystore.location": "/k"}])
+def test_login_of_the_job_is_not_judged_by_that_of_the_collector(of_source: dict[str, str]) -> None:
+    def rights(of_source: dict[str, str], *processes: str) -> list[tuple[Verdict, str]]:
+        config = Config.model_validate({"source": {"kafka": of_source}})
+        return [(check.verdict, check.found) for check in asking._rights(config, frozenset(processes), TOPIC)]
+
+    own = "[source.kafka] has a login of its own, which only Java uses: whether 'run' may read is not known"
+    assert rights(of_source, "run") == [(UNKNOWN, own)]
+    assert rights(of_source, "run", "collect") == [(FINE, "Write, Read permitted"), (UNKNOWN, own)]
+    assert rights(of_source, "collect") == [(FINE, "Write, Read permitted")]
+    assert rights({"fetch.max.bytes": "1"}, "run") == [(FINE, "Read permitted")]
+
+
 def test_time_of_producers_says_nothing_of_kafkas_clock() -> None:
     told = kafka.clock_is_not_told(set_to(message_timestamp_type="CreateTime"), "k:9092")
     assert told is not None
@@ -244,6 +262,9 @@ def test_tables_and_checkpoint() -> None:
     assert is_wrong(tables.newest_health("t", 1_000, 100_000, 60_000), "99 s old", "evenkeel run")
     assert tables.checkpoint("c", 3, (3, 3), "", 17).found == "state of version 3, this evenkeel reads 3; batch 17"
     assert tables.checkpoint("c", None, (3, 4), "", 17).verdict is UNKNOWN
-    assert is_wrong(tables.checkpoint("c", 9, (3, 3), "of version 09", 17), "version 09", "reseed")
+    assert is_wrong(tables.checkpoint("c", 2, (3, 3), "of version 02", 17), "version 02", "reseed")
+    newer = tables.checkpoint("c", 4, (3, 3), "of version 04: run 'evenkeel reseed'", 17)
+    assert is_wrong(newer, "version 4, of a newer evenkeel", "start the newer evenkeel again")
+    assert "reseed" not in newer.found + newer.mend, "what the newer one keeps would be lost"
     assert tables.no_checkpoint("c", False).verdict is UNKNOWN
     assert is_wrong(tables.no_checkpoint("c", True), "there are facts", "reseed")

@@ -71,6 +71,12 @@ def rights(one: Topic, wanted: Mapping[str, str]) -> Iterator[Check]:
         yield fine(AREA, "rights", f"{', '.join(wanted)} permitted", one.name)
 
 
+def rights_of_run_are_not_told(one: Topic, servers: str) -> Check:
+    found = "[source.kafka] has a login of its own, which only Java uses: whether 'run' may read is not known"
+    mend = f"kafka-acls.sh --bootstrap-server {servers} --list --topic {one.name}"
+    return unknown(AREA, "rights", found, mend, one.name)
+
+
 def clock_is_not_told(one: Topic, servers: str) -> Check | None:
     """None: records have the broker's time."""
     kind = one.settings.get("message.timestamp.type")
