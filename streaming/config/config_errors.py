@@ -21,12 +21,21 @@ _OPEN_KAFKA_OPTION = re.compile(
 )
 
 # In a log: names as in JSON, in a header, or in the options of a program; the value may be quoted within JSON.
-_NAMED_SECRET = re.compile(
-    rf"([\w.-]*(?:{_SECRET.pattern}|authorization|cookie)[\w.-]*\\?[\"']?\s*[=:]\s*)"
-    r"(?:\\\"[^\"\n]*\"|\"[^\"\n]*\"|'[^'\n]*'|(?:(?:Bearer|Basic)\s+)?[^\s,;\"'&]+)",
-    re.I,
+# They are looked for from the beginning of a word, and with a bound: else a line of one long word takes minutes.
+_KEY = r"(?:api|routing|integration|service|subscription|account|shared|signing|encryption|license)[._ -]?key"
+_SECRET_NAME = rf"(?<![\w.-])[\w.-]*(?:{_SECRET.pattern}|{_KEY}|pwd|authorization|cookie)[\w.-]{{0,255}}"
+_VALUE = r"(?:\\\"[^\"\n]*\"|\"[^\"\n]*\"|'[^'\n]*'|(?:(?:Bearer|Basic)\s+)?[^\s,;\"'&]+)"
+_NAMED_SECRET = re.compile(rf"({_SECRET_NAME}\\?[\"']?\s*[=:]\s*){_VALUE}", re.I)
+_OPTION = re.compile(rf"((?=--){_SECRET_NAME}[ \t]+)(?!-){_VALUE}", re.I)
+_HEADER = re.compile(r"((?<![\w-])(?:[\w-]*authorization|[\w-]*cookie)[ \t]*[:=])[ \t]*(?!\s|\\?[\"'])[^\n]+", re.I)
+_QUERY = re.compile(r"([?&](?:[\w.-]*sig(?:nature)?|key|code|auth)=)[^\s&\"'<>]+", re.I)
+_PATH_OF_ADDRESS = re.compile(r"(\bhttps?://[^/?\s\"'<>]+)[/?][^\s\"'<>]+", re.I)
+_BEGIN, _END = r"-----BEGIN [A-Z ]*PRIVATE KEY-----", r"-----END [A-Z ]*PRIVATE KEY-----"
+# Line ends may be written as \n. The end of a log may begin within a key, and a log may end within one.
+_PRIVATE_KEY = re.compile(
+    rf"({_BEGIN})(?:(?:\s|\\[nr])+(?:Proc-Type:[^\n]*|DEK-Info:[^\n]*|[A-Za-z0-9+/=]+))+"
+    rf"|\A(?:[A-Za-z0-9+/=]+\r?\n)+(?={_END})"
 )
-_PATH_OF_ADDRESS = re.compile(r"(\bhttps?://[^/\s\"'<>]+)/[^\s\"'<>]+", re.I)
 _USERINFO = re.compile(r"://[^/@\s\"]+@")
 
 
@@ -99,11 +108,15 @@ def without_userinfo(text: str) -> str:
 
 
 def without_named_secrets(text: str) -> str:
-    """A text of somebody else, such as a log, without what looks like a secret: values whose name sounds so, and the
-    users and the paths of addresses, because a webhook's secret is its path.
+    """A text of somebody else, such as a log, without what looks like a secret: values whose name sounds so, private
+    keys, and the users, paths and queries of addresses, because a webhook's secret is its path.
     """
-    text = _PATH_OF_ADDRESS.sub(rf"\1/{HIDDEN}", without_userinfo(text))
-    return _NAMED_SECRET.sub(rf"\1{HIDDEN}", text)
+    text = _PRIVATE_KEY.sub(rf"\1{HIDDEN}", without_userinfo(text))
+    text = _PATH_OF_ADDRESS.sub(rf"\1/{HIDDEN}", text)
+    text = _HEADER.sub(rf"\1 {HIDDEN}", text)
+    for named in (_QUERY, _OPTION, _NAMED_SECRET):
+        text = named.sub(rf"\1{HIDDEN}", text)
+    return text
 
 
 def shown_value(key: KeyPath, value: object) -> str:
