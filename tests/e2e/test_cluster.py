@@ -1,9 +1,10 @@
-"""Spark's own cluster: the job runs on two workers, one of them is killed and replaced, and nobody restarts the job.
+"""Spark's own cluster of two workers: a worker is killed and replaced, and the driver is killed beside a standby.
 
 The facts are those of the core over the same records: nothing is lost and nothing comes twice.
 """
 
 import json
+import time
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -66,6 +67,40 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost_or_doubled(
     identity = json.loads((job.checkpoint / "evenkeel" / "identity.json").read_text())
     assert identity["state_partitions"] == SHARDS  # though no executor had registered when the job chose it
     assert tables.as_facts(job.tables) == folded((records, DEFAULT_SETTINGS))
+
+
+def test_a_standby_takes_over_from_a_killed_driver_on_the_same_workers(
+    kafka: LoopbackKafka, topic: str, make_job: MakeJob, tmp_path: Path
+) -> None:
+    """The standby's driver is prepared. Its executors start when Spark's master gives it those of the killed one."""
+    records = list(generated(now_ms() - 3_600_000))
+    first, second = make_job("first"), make_job("second")
+    second.tables, second.checkpoint = first.tables, first.checkpoint
+    for job in (first, second):
+        job.values["spark.settings"].clear()
+        job.configure({
+            "spark": {"master": ""},
+            "tables": {"path": str(first.tables)},
+            "job": {"checkpoint": str(first.checkpoint), "shards": SHARDS, "trigger_seconds": 1},
+        })  # fmt: skip
+    log = tmp_path / "spark-events"
+    log.mkdir()
+    with SparkCluster(tmp_path / "cluster") as cluster, Feeder(kafka, topic, records, SECONDS) as feeder:
+        cluster.add_worker("first")
+        cluster.add_worker("second")
+        first.start(submitted_to(cluster, log), spark_environment())
+        first.wait_until(lambda: first.batches().done >= 1, "two batches were done")
+        second.start(submitted_to(cluster, log), spark_environment(), ["--standby"])
+        second.wait_until(lambda: "standby: Spark has started" in second.log, "the standby is prepared")
+        first.wait_until(lambda: first.batches().pending is not None, "a batch was at work")
+        done, began = first.batches().done, time.monotonic()
+        first.kill()
+        second.wait_until(lambda: second.batches().done > done, "the standby has ended a batch")
+        print(f"the first batch of the standby ended {time.monotonic() - began:.1f} s after the driver was killed")
+        feeder.send_the_rest()
+        second.catch_up(end_offsets(kafka, topic))
+        second.stop()
+    assert tables.as_facts(first.tables) == folded((records, DEFAULT_SETTINGS))
 
 
 def generated(start_ts: int) -> Iterator[Sent]:
