@@ -78,7 +78,8 @@ def try_installed(python: Path, folder: Path) -> None:
     assert (checked.returncode, checked.stdout.splitlines()[0]) == (0, "ok")
     assert installed(python, "config", "export", "files", cwd=folder).returncode == 0
     exported = {path.relative_to(folder / "files") for path in (folder / "files").rglob("*")}
-    assert exported == {path.relative_to(ROOT / "conf") for path in (ROOT / "conf").rglob("*")}
+    units = {Path("systemd"), *(Path("systemd", path.name) for path in (ROOT / "deploy" / "systemd").iterdir())}
+    assert exported == {path.relative_to(ROOT / "conf") for path in (ROOT / "conf").rglob("*")} | units
     docs = Path(installed(python, "--help", cwd=folder).stdout.splitlines()[-1].removeprefix("The folder docs/: "))
     assert docs.is_relative_to(python.parents[1])
     assert (docs / "findings.md").is_file()
