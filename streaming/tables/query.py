@@ -27,8 +27,9 @@ def damage_said(path: str) -> Iterator[None]:
     except (DeltaError, OSError, pa.ArrowException) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0]
         raise SourceError(
-            f"{path}: its files cannot be read: {why}. Tables that people read are made again by 'evenkeel rebuild'; "
-            "of lost facts only a backup has a copy"
+            f"{path}: its files cannot be read: {why}. Check first that the storage answers, and that this user may "
+            "read it. Only if files are missing or damaged: tables that people read are made again by 'evenkeel "
+            "rebuild'; of lost facts only a backup has a copy"
         ) from error
 
 
