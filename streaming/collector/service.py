@@ -66,7 +66,9 @@ def watched(
     return Watched(cluster, policy, probe, counts, slot)
 
 
-def _share(slot: int, log_of_cluster: Log, leadership: Leadership, may_ask: Callable[[], bool]) -> Share:
+def _share(
+    slot: int, log_of_cluster: Log, leadership: Leadership, may_ask: Callable[[], bool], policy: Policy
+) -> Share:
     """What it has to say is written only while it may ask."""
 
     def write(key: str, value: bytes | None) -> None:
@@ -74,7 +76,7 @@ def _share(slot: int, log_of_cluster: Log, leadership: Leadership, may_ask: Call
             raise asyncio.CancelledError("another collector may ask now")
         leadership.write_log(key, value)
 
-    return Share(slot, log_of_cluster, write)
+    return Share(slot, log_of_cluster, write, policy.report_empty_ms)
 
 
 def _client(config: Config, may_ask: Callable[[], bool], share_of: int = 1) -> RemotingClient:
@@ -115,8 +117,9 @@ def collect(config: Config, recording: Path | None = None) -> None:
 
         def make(name: str, may_ask: Callable[[], bool]) -> Watched:
             cluster, slot = slots[name]
-            share = None if slot is None else _share(slot, logs[cluster], leaderships[name], may_ask)
-            return watched(config, cluster, policy_of(config, cluster), emit, record, may_ask, share)
+            policy = policy_of(config, cluster)
+            share = None if slot is None else _share(slot, logs[cluster], leaderships[name], may_ask, policy)
+            return watched(config, cluster, policy, emit, record, may_ask, share)
 
         exposed = CollectorExposed(
             lambda: [one.watched.counts for one in collectors], config.metrics.series_limit, output, now_ms

@@ -33,6 +33,7 @@ from tests.collector.test_cluster_probe import QUICK
 
 Record = tuple[str, bytes | None]
 GROUPS = [f"group-{number}" for number in range(12)]
+REPORT_EMPTY_MS = 2 * RETURN_MS
 CLIENTS = [f"10.0.0.{number}@1" for number in range(10)]
 
 
@@ -67,11 +68,14 @@ class Asker:
         self.slot, self._topic, self._groups = slot, topic, groups
         self.log, self._read = Log(), len(topic.records)
         self.to_write: list[Record] = []
-        self.share = Share(slot, self.log, lambda key, value: self.to_write.append((key, value)))
+        self.share = Share(slot, self.log, self._queue, REPORT_EMPTY_MS)
         self.members: dict[str, set[str]] = {}  # of its groups, as it saw them last
         self.busy: set[str] = set()
         for record in topic.compacted() if compacts else topic.records:
             self.log.add(*record)
+
+    def _queue(self, key: str, value: bytes | None) -> None:
+        self.to_write.append((key, value))
 
     def write(self, number: int) -> None:
         self._topic.records += self.to_write[:number]
@@ -194,6 +198,26 @@ def test_groups_that_share_nothing_any_more_go_home_after_a_while() -> None:
     world.check_settled()
 
 
+def test_a_group_that_lost_its_members_stays_where_it_had_them_as_long_as_that_is_reported() -> None:
+    """Its home would only look at it, and the job would not hear that it has no members."""
+    world, group = World(0), next(group for group in GROUPS if home_of(group) == 3)
+    for name in GROUPS:
+        world.groups[name] = set()
+    world.groups[next(name for name in GROUPS if home_of(name) == 0)] = world.groups[group] = {"a"}
+    world.settle()
+    world.groups[group] = {"b"}
+    world.settle()
+    world.now += RETURN_MS - 300_000
+    world.groups[group] = set()
+    world.settle()
+    world.now += REPORT_EMPTY_MS - 500_000
+    world.settle()
+    assert world.askers[0].share.has(group)
+    world.now += 300_000
+    world.settle()
+    assert world.askers[3].share.has(group)
+
+
 def test_a_client_is_released_when_nothing_is_on_its_way_and_is_not_asked_before_that_is_read() -> None:
     world = World(0)
     group = next(group for group in GROUPS if home_of(group) == 0)
@@ -256,6 +280,12 @@ def sharing_groups() -> FakeCluster:
     return FakeCluster(groups=groups)
 
 
+def shared_probe(fake: FakeCluster, slot: int, log: Log, events: list[AnyEvent]) -> ClusterProbe:
+    share = Share(slot, log, log.add, QUICK.report_empty_ms)
+    client = RemotingClient(QUICK.timeout_ms / 1000, share_of=SLOTS)
+    return ClusterProbe("prod", QUICK, client, fake.namesrv, f"of {slot}", events.extend, lambda _: None, share)
+
+
 def refused_by_the_job(events: list[AnyEvent], group: str) -> list[Refused]:
     """Rounds that contradict others, or come out of order, are refused."""
     judged = Group(new_state("prod", group), DEFAULT_SETTINGS)
@@ -271,11 +301,6 @@ def test_groups_with_a_common_client_get_rounds_of_one_collector_and_go_home_aga
     fake, events, log = sharing_groups(), list[AnyEvent](), Log()
     one, other = (next(name for name in GROUPS if home_of(name) == slot) for slot in (1, 3))
 
-    def probe(slot: int) -> ClusterProbe:
-        share = Share(slot, log, log.add)
-        client = RemotingClient(QUICK.timeout_ms / 1000, share_of=SLOTS)
-        return ClusterProbe("prod", QUICK, client, fake.namesrv, f"of {slot}", events.extend, lambda _: None, share)
-
     async def sources_after(probes: list[ClusterProbe], rounds: int) -> dict[str, str]:
         for _ in range(rounds):
             events_before = len(events)
@@ -287,7 +312,7 @@ def test_groups_with_a_common_client_get_rounds_of_one_collector_and_go_home_aga
 
     async def scene() -> None:
         async with fake.running():
-            probes = [probe(slot) for slot in range(SLOTS)]
+            probes = [shared_probe(fake, slot, log, events) for slot in range(SLOTS)]
             sources = await sources_after(probes, 6)
             assert sources[one] == sources[other] == "of 1"
             assert {f"of {home_of(name)}" for name in GROUPS if name != other} == {
@@ -314,6 +339,28 @@ def test_groups_with_a_common_client_get_rounds_of_one_collector_and_go_home_aga
     assert all(found == list(range(len(found))) for found in numbers.values())
 
 
+def test_a_group_whose_members_leave_while_it_moves_gets_rounds_where_it_goes() -> None:
+    fake, events, log = sharing_groups(), list[AnyEvent](), Log()
+    other = next(name for name in GROUPS if home_of(name) == 3)
+
+    async def scene() -> None:
+        async with fake.running():
+            probes = [shared_probe(fake, slot, log, events) for slot in (1, 3)]
+            while log.slot_of(other) == 3:
+                for each in probes:
+                    await each.round()
+            fake.groups[other].members.clear()
+            events.clear()
+            for each in probes * 2:
+                await each.round()
+            for each in probes:
+                await each.close()
+
+    asyncio.run(scene())
+    markers = [event for event in events if isinstance(event, Round) and event.group == other]
+    assert [marker.source for marker in markers] == ["of 1", "of 1"]
+
+
 def test_a_record_that_may_not_be_written_is_not_waited_for() -> None:
     """The slot may come back to this collector, which reads the same log all the time."""
 
@@ -322,5 +369,5 @@ def test_a_record_that_may_not_be_written_is_not_waited_for() -> None:
 
     log = Log()
     with pytest.raises(asyncio.CancelledError):
-        Share(0, log, refuse).claim("c")
+        Share(0, log, refuse, REPORT_EMPTY_MS).claim("c")
     assert not log.is_waiting("client/0/c")

@@ -12,7 +12,7 @@ from streaming.collector.probing.directory_probe import DirectoryProbe
 from streaming.collector.probing.group_probe import GroupProbe, Shared
 from streaming.collector.probing.group_schedule import GroupSchedule
 from streaming.collector.probing.live_transport import LiveTransport
-from streaming.collector.probing.memory import Memory
+from streaming.collector.probing.memory import Memory, Remembered
 from streaming.collector.probing.offset_schedule import waits
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.request_load import Load, estimate
@@ -123,7 +123,11 @@ class ClusterProbe:
         if share.has_changed():
             for name in [name for name in self.groups.watched() if not share.has(name)]:
                 self._drop(name)
+            known = set(self.groups.names())
             self.directory.know_again()
+            for name in set(self.groups.names()) - known:
+                self._watch(name, Remembered(), now)  # it may have lost its members on the way
+                self.directory.record_settings(name)
 
     def _drop(self, name: str) -> None:
         """Should it come back, the job may know it by the events of another collector."""
@@ -199,9 +203,13 @@ class ClusterProbe:
             return
         self.shared.clients.recall(memory.slow, now)
         for name, remembered in memory.groups.items():
-            if self.groups.recall(name, remembered.empty_since or now, now):
-                self._probes[name] = GroupProbe(name, self.shared)
-                self._probes[name].recall(remembered)
+            self._watch(name, remembered, now)
+
+    def _watch(self, name: str, remembered: Remembered, now: int) -> None:
+        """Makes rounds of a group that had members a while ago, or has them."""
+        if self.groups.recall(name, remembered.empty_since or now, now):
+            self._probes[name] = GroupProbe(name, self.shared)
+            self._probes[name].recall(remembered)
 
     def memory(self) -> Memory:
         groups = {name: probe.remembered(self.groups.members_ts(name)) for name, probe in self._probes.items()}

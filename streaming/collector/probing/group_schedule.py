@@ -143,6 +143,9 @@ class GroupSchedule:
         unknown = len(groups) - len(answered) + sum(not group.has_offsets for group in asked)
         return Empty(len(groups), unknown, len(answered) - len(asked))
 
+    def names(self) -> Iterable[str]:
+        return self._groups.keys()
+
     def knows(self, name: str) -> bool:
         return name in self._groups
 

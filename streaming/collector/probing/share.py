@@ -14,11 +14,12 @@ one log, whose order is the same for all readers:
 
 Each slot writes only about what it has. So a reader that is behind may wait for too long, but never asks beside
 another one. Where two slots claim one client, the groups that share it go to the slot with the lower number, with all
-other groups that share clients with them. Groups that share nothing any more go back after ``RETURN_MS``.
+other groups that share clients with them. Groups that share nothing any more go back after ``RETURN_MS``. A group that
+lost its members goes back when its slot has reported that for long enough: its home does not know that it had members.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import NamedTuple
 from zlib import crc32
 
@@ -169,16 +170,18 @@ class Move(NamedTuple):
 
 class Share:
     """One slot of a cluster, as long as one collector asks it. ``write`` adds a record to the log; it raises
-    CancelledError, if another collector may ask the slot now.
+    CancelledError, if another collector may ask the slot now. ``report_empty_ms``: how long rounds are made of a group
+    that lost its members.
     """
 
-    def __init__(self, slot: int, log: Log, write: Write) -> None:
+    def __init__(self, slot: int, log: Log, write: Write, report_empty_ms: int) -> None:
         self.slot = slot
+        self._report_empty_ms = report_empty_ms
         self._log = log
         self._write = write
         self._leaving: set[str] = set()  # clients of groups that are to move
         self._unlisted_ts: dict[str, int] = {}
-        self._lonely_ts: dict[str, int] = {}  # groups that could go home, and since when
+        self._lonely_ts: dict[tuple[str, bool], int] = {}  # groups that could go home, with clients or not: since when
         self._changes = -1
 
     # --- what may be asked
@@ -220,17 +223,17 @@ class Share:
     def moves(self, listed: Set[str], members: Members, now: int) -> Iterator[Move]:
         """What is to move. Their clients are not asked from here on, until they have moved or need not move."""
         self._leaving = set()
+        before, self._lonely_ts = self._lonely_ts, {}
         seen: set[str] = set()
         for group in [*self._contested_groups(listed, members), *self._log.away(self.slot)]:
             if group in seen or not self.has(group):
                 continue
             groups, clients = members.together(group)
             seen |= groups
-            slot = self._slot_for(groups, clients, now)
+            slot = self._slot_for(groups, clients, now, before)
             if slot != self.slot:
                 self._leaving |= clients
                 yield Move(frozenset(groups), frozenset(clients), slot)
-        self._lonely_ts = {group: ts for group, ts in self._lonely_ts.items() if group in seen}
 
     def may_move(self, move: Move, is_busy: Callable[[str], bool]) -> bool:
         """Returns whether nothing is on its way to one of the clients, and nothing about them in the log."""
@@ -250,16 +253,19 @@ class Share:
             if min(self._log.claims(client_id)) < self.slot:
                 yield from members.groups_of(client_id)
 
-    def _slot_for(self, groups: Set[str], clients: Set[str], now: int) -> int:
+    def _slot_for(
+        self, groups: Set[str], clients: Set[str], now: int, lonely_before: Mapping[tuple[str, bool], int]
+    ) -> int:
         """The lowest slot that claims one of the clients. If there is no other: the lowest home, after a while."""
         others = {slot for client_id in clients for slot in self._log.claims(client_id)} - {self.slot}
         home = min(map(home_of, groups))
         if others or home == self.slot:
-            for group in groups:
-                self._lonely_ts.pop(group, None)
             return min(others | {self.slot})
-        since_ts = max(self._lonely_ts.setdefault(group, now) for group in groups)
-        return home if now - since_ts >= RETURN_MS else self.slot
+        keys = [(group, bool(clients)) for group in groups]
+        since_ts = {key: lonely_before.get(key, now) for key in keys}
+        self._lonely_ts |= since_ts
+        wait_ms = RETURN_MS if clients else self._report_empty_ms
+        return home if now - max(since_ts.values()) >= wait_ms else self.slot
 
     def _claim(self, client_id: str) -> str:
         return f"{CLIENT}/{self.slot}/{client_id}"
