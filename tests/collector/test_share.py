@@ -4,13 +4,12 @@ import asyncio
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import pytest
 
 from schemas.events import AnyEvent, AssignmentReport, Round
-from streaming.collector.failover.assignor import SlotAssignor
-from streaming.collector.failover.membership import PARTITIONS, log_partition_of, partition_of
+from streaming.collector.failover.assignor import ReachAssignor, SlotAssignor
+from streaming.collector.failover.membership import log_partition_of, partition_of
 from streaming.collector.failover.reach import Report
 from streaming.collector.probing import share as share_module
 from streaming.collector.probing.cluster_probe import ClusterProbe
@@ -30,6 +29,7 @@ from streaming.core.state.group_state import new_state
 from streaming.core.step import Refused, take
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 from tests.collector.test_cluster_probe import QUICK
+from tests.collector.test_reach import rebalanced
 
 Record = tuple[str, bytes | None]
 GROUPS = [f"group-{number}" for number in range(12)]
@@ -239,34 +239,58 @@ def test_a_client_is_released_when_nothing_is_on_its_way_and_is_not_asked_before
     assert not one.share.may_ask("a")
 
 
-class Metadata:
-    """Kafka's of the topic of the collectors."""
-
-    def topics(self) -> set[str]:
-        return {"collectors"}
-
-    def partitions_for_topic(self, _: str) -> set[int]:
-        return set(range(PARTITIONS))
+def slots_of(cluster: str) -> frozenset[int]:
+    return frozenset(partition_of(f"{cluster}/{slot}") for slot in range(SLOTS))
 
 
-def assignor(used: set[int]) -> SlotAssignor:
-    return SlotAssignor("collectors", Report(), frozenset(used))
+def assignor(*clusters: str) -> SlotAssignor:
+    return SlotAssignor("collectors", Report(), map(slots_of, clusters))
 
 
 @pytest.mark.parametrize(("collectors", "most"), [(1, 4), (2, 2), (3, 2), (4, 1)])
 def test_each_collector_gets_as_many_slots_as_the_others(collectors: int, most: int) -> None:
     """Though most partitions of their topic belong to no slot."""
-    used = {partition_of(f"prod/{slot}") for slot in range(SLOTS)}
+    used = slots_of("prod")
     assert len(used) == SLOTS
     assert log_partition_of("prod") not in used
-    members = [
-        SimpleNamespace(member_id=str(number), metadata=assignor(used).metadata({"collectors"}))
-        for number in range(collectors)
-    ]
-    given = assignor(used).assign(Metadata(), members)
-    partitions = [[number for _, numbers in one.assigned_partitions for number in numbers] for one in given.values()]
-    assert sorted(number for numbers in partitions for number in numbers) == sorted(used)
-    assert max(map(len, partitions)) == most
+    given = rebalanced({str(number): assignor("prod") for number in range(collectors)})
+    assert sorted(number for numbers in given.values() for number in numbers) == sorted(used)
+    assert max(map(len, given.values())) == most
+
+
+def test_each_collector_gets_slots_of_each_cluster() -> None:
+    """Also those that join later. Of three collectors, not always the same one has two slots of a cluster."""
+    clusters = ("prod", "test", "orders")
+    assignors: dict[str, ReachAssignor] = {}
+    for name in "abc":
+        assignors[name] = assignor(*clusters)
+        rebalanced(assignors)
+        given = rebalanced(assignors)
+        each = SLOTS // len(assignors)
+        for cluster in clusters:
+            assert {len(numbers & slots_of(cluster)) for numbers in given.values()} <= {each, each + 1}
+        assert {len(numbers) for numbers in given.values()} == {SLOTS * len(clusters) // len(assignors)}
+    before = given
+    del assignors["a"]
+    rebalanced(assignors)
+    given = rebalanced(assignors)
+    assert all(given[name] > before[name] for name in "bc")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_slots_stay_where_they_are_in_the_end_though_clusters_have_partitions_in_common(seed: int) -> None:
+    chosen = random.Random(seed)
+    names = [f"cluster-{chosen.randrange(1_000)}" for _ in range(9)]
+    used = frozenset[int]().union(*map(slots_of, names))
+    assert len(used) < SLOTS * len(names)
+    assignors: dict[str, ReachAssignor] = {"a": assignor(*names)}
+    for _ in range(8):
+        if chosen.random() < 0.5 and len(assignors) > 1:
+            del assignors[chosen.choice(sorted(assignors))]
+        assignors.setdefault(chosen.choice("abcde"), assignor(*names))
+        found = [rebalanced(assignors) for _ in range(4)]
+        assert sum(map(len, found[-1].values())) == len(used)
+        assert found[-1] == found[-2]
 
 
 def sharing_groups() -> FakeCluster:

@@ -1,6 +1,6 @@
 """kafka-python's assignor, in whose rebalances collectors say which clusters give them answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
@@ -36,7 +36,7 @@ class ReachAssignor(CooperativeStickyAssignor):
     def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, Any]:
         read = {member.member_id: self.parse_member_metadata(member.metadata) for member in members}
         reports = {member.member_id: decode(member.metadata.user_data) for member in members}
-        owners = {one.partition: member_id for member_id, said in read.items() for one in said.partitions}
+        owners = _owners(read)
         found = agreed(self._balanced(cluster, read), owners, reports)
         kept: dict[str, list[int]] = {member_id: [] for member_id in read}
         for number, member_id in found.items():
@@ -50,7 +50,7 @@ class ReachAssignor(CooperativeStickyAssignor):
 
     def _balanced(self, cluster: Any, read: Mapping[str, Any]) -> dict[int, str]:
         """The members by partition, as the parent would have it in the end."""
-        balancing = StickyAssignmentExecutor(self._metadata_of(cluster), read)
+        balancing = StickyAssignmentExecutor(cluster, read)
         balancing.perform_initial_assignment()
         balancing.balance()
         return {
@@ -60,34 +60,47 @@ class ReachAssignor(CooperativeStickyAssignor):
             for number in numbers
         }
 
-    def _metadata_of(self, cluster: Any) -> Any:
-        """kafka-python's: which partitions there are."""
-        return cluster
-
 
 class SlotAssignor(ReachAssignor):
-    """Shares out only the partitions that slots of clusters have, so that each collector gets as many slots as others.
+    """Shares out the slots of each cluster, so that each collector gets as many of them as others, and of all clusters.
+
+    ``clusters``: the partitions of each cluster's slots. The parent's balance counts those of all clusters together:
+    then one collector may get all slots of one cluster, and another one all those of the next.
 
     It has a name of its own: Kafka lets no collector that asks whole clusters join those that share them.
     """
 
     name = "evenkeel-share"
 
-    def __init__(self, topic: str, report: Report, used: frozenset[int]) -> None:
+    def __init__(self, topic: str, report: Report, clusters: Iterable[frozenset[int]]) -> None:
         super().__init__(topic, report)
-        self._used = used
+        self._clusters = tuple(clusters)
 
-    def _metadata_of(self, cluster: Any) -> Any:
-        return _Only(cluster, self._used)
+    def _balanced(self, _: Any, read: Mapping[str, Any]) -> dict[int, str]:
+        """A partition leaves its owner only if another member has less, without it."""
+        used, owners = sorted(frozenset[int]().union(*self._clusters)), _owners(read)
+        found = {number: owners[number] for number in used if number in owners}
+        for number in used:
+            found.setdefault(number, self._least(number, found, read))
+        while move := next(self._moves(found, read), None):
+            found |= [move]
+        return found
+
+    def _moves(self, found: Mapping[int, str], members: Iterable[str]) -> Iterator[tuple[int, str]]:
+        best = ((number, self._least(number, found, members)) for number in found)
+        return ((number, to) for number, to in best if to != found[number])
+
+    def _least(self, number: int, found: Mapping[int, str], members: Iterable[str]) -> str:
+        """The member that has the least beside a partition: first of its cluster, then of all."""
+        others = [frozenset(numbers - {number}) for numbers in self._clusters if number in numbers]
+
+        def load(member: str) -> tuple[int, int, bool, str]:
+            has = {one for one, owner in found.items() if owner == member}
+            return sum(len(has & numbers) for numbers in others), len(has - {number}), number not in has, member
+
+        return min(members, key=load)
 
 
-class _Only:
-    """What an executor asks of kafka-python's metadata, for some partitions."""
-
-    def __init__(self, cluster: Any, used: frozenset[int]) -> None:
-        self.topics = cluster.topics
-        self._cluster, self._used = cluster, used
-
-    def partitions_for_topic(self, topic: str) -> Any:
-        found = self._cluster.partitions_for_topic(topic)
-        return None if found is None else found & self._used
+def _owners(read: Mapping[str, Any]) -> dict[int, str]:
+    """The members by partition, as they say it themselves."""
+    return {one.partition: member_id for member_id, said in read.items() for one in said.partitions}

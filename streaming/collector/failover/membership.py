@@ -253,7 +253,8 @@ class Membership(ConsumerRebalanceListener):
 
     def _new_assignor(self) -> ReachAssignor:
         if self._logs:
-            return SlotAssignor(self._topic, Report(), self._partitions)
+            slots = [frozenset(partition_of(f"{one}/{slot}") for slot in range(SLOTS)) for one in self._logs]
+            return SlotAssignor(self._topic, Report(), slots)
         return ReachAssignor(self._topic, Report())
 
     def _wait_for_probes(self) -> None:
