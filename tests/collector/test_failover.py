@@ -12,12 +12,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event
-from types import MappingProxyType
-from typing import cast
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.errors import KafkaConnectionError, KafkaError
+from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 
 from schemas.events import ConsumeProgress
 from streaming.collector import service
@@ -211,6 +211,38 @@ def test_a_claim_that_may_be_that_of_another_collector_is_not_written() -> None:
     collectors.write_log("prod/1", "client/1/c", b"1")
     with pytest.raises(KafkaError, match="another collector may ask now"):
         collectors._write_logs({partition_of("prod/1")})
+
+
+class FullProducer:
+    """Its buffer is full at the second record."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+        self.flushed: list[int] = []
+
+    def send(self, _: str, key: bytes, **__: object) -> Any:
+        if self.sent:
+            raise KafkaTimeoutError
+        self.sent.append(key)
+        return SimpleNamespace(add_errback=lambda _: None)
+
+    def flush(self, _: float) -> None:
+        self.flushed.append(len(self.sent))
+
+
+def test_no_record_of_a_log_is_on_its_way_when_the_next_collector_may_ask() -> None:
+    """Also if one failed. None is written after it, since readers would not see it in its place."""
+    producer = FullProducer()
+    collectors = Membership(["prod/1"], lambda _: (None, None), "collectors", probed("prod/1"), {"prod": Log()})
+    collectors._reader, collectors._producer = object(), producer
+    collectors._term.heartbeat_answered(time.monotonic())
+    for client_id in "abc":
+        collectors.write_log("prod/1", f"client/1/{client_id}", b"1")
+    with pytest.raises(KafkaError, match="could not be written"):
+        collectors._write_logs({partition_of("prod/1")})
+    producer.sent.clear()
+    collectors._give_back({partition_of("prod/1")})
+    assert (producer.sent, producer.flushed) == ([], [0])
 
 
 @pytest.mark.kafka

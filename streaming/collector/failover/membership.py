@@ -418,13 +418,16 @@ class Membership(ConsumerRebalanceListener):
             if partition_of(name) not in numbers or not self._term.is_valid(time.monotonic()):
                 self._log_failure = KafkaError("another collector may ask now")
                 break
-            sent = self._producer.send(
-                self._topic,
-                key=f"{cluster}/{key}".encode("utf-8", "surrogatepass"),
-                value=value,
-                partition=log_partition_of(cluster),
-            )
-            sent.add_errback(self._note_log_failure)
+            try:
+                sent = self._producer.send(
+                    self._topic,
+                    key=f"{cluster}/{key}".encode("utf-8", "surrogatepass"),
+                    value=value,
+                    partition=log_partition_of(cluster),
+                )
+                sent.add_errback(self._note_log_failure)
+            except KafkaError as error:
+                self._log_failure = error
         if self._log_failure is not None:
             raise KafkaError(f"what this collector asks could not be written: {self._log_failure}")
 
@@ -475,8 +478,16 @@ class Membership(ConsumerRebalanceListener):
             )
         self._write(numbers)
         try:
-            if self._reader is not None:
-                self._write_logs({*self._owned, *numbers})
-            self._producer.flush(WRITE_WITHIN_S if self._reader is None else DELIVERED_WITHIN_S)
+            self._write_last(numbers)
         except KafkaError as error:
             log.warning("what this collector remembers did not reach its successor: %s", error)
+
+    def _write_last(self, numbers: set[int]) -> None:
+        """Nothing is on its way afterwards, also if a record failed: the next collector would not wait for it."""
+        if self._reader is None:
+            self._producer.flush(WRITE_WITHIN_S)
+            return
+        try:
+            self._write_logs({*self._owned, *numbers})
+        finally:
+            self._producer.flush(DELIVERED_WITHIN_S)
