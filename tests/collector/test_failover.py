@@ -275,6 +275,8 @@ def test_clients_and_offsets_wait_for_the_requests_of_the_collector_before() -> 
 def test_a_schedule_asks_no_client_before_it_may() -> None:
     schedule = ClientSchedule(QUICK)
     schedule.begin_at(NOW + 12_000)
+    assert schedule.is_busy("c", NOW + 11_999)
+    assert not schedule.is_busy("c", NOW + 12_000)
     for now, chosen in (
         (NOW, Chosen((), {"c": TAKEN_OVER})),
         (NOW + 11_999, Chosen((), {"c": TAKEN_OVER})),

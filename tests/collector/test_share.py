@@ -385,6 +385,29 @@ def test_a_group_whose_members_leave_while_it_moves_gets_rounds_where_it_goes() 
     assert [marker.source for marker in markers] == ["of 1", "of 1"]
 
 
+def test_no_group_moves_while_the_collector_before_may_wait_for_an_answer_of_its_client() -> None:
+    """The slot to which it goes would ask the client at once."""
+    fake, events, log = sharing_groups(), list[AnyEvent](), Log()
+    other = next(name for name in GROUPS if home_of(name) == 3)
+
+    async def scene() -> None:
+        async with fake.running():
+            probes = [shared_probe(fake, slot, log, events) for slot in (1, 3)]
+            probes[1].recall(None, 3_000)
+            for each in probes * 3:
+                await each.round()
+            assert log.contested() == {"shared"}
+            assert log.slot_of(other) == 3
+            probes[1].recall(None, 0)
+            for each in probes * 3:
+                await each.round()
+            assert log.slot_of(other) == 1
+            for each in probes:
+                await each.close()
+
+    asyncio.run(scene())
+
+
 def test_a_record_that_may_not_be_written_is_not_waited_for() -> None:
     """The slot may come back to this collector, which reads the same log all the time."""
 

@@ -173,9 +173,10 @@ class ClientSchedule:
         """The clients of all groups."""
         return self._clients.keys()
 
-    def is_busy(self, client_id: str) -> bool:
+    def is_busy(self, client_id: str, now: int) -> bool:
+        """Returns whether a request to it may be on its way, also one of the collector before."""
         client = self._clients.get(client_id)
-        return client is not None and client.is_busy
+        return now < self._from_ts or (client is not None and client.is_busy)
 
     def groups_of(self, client_id: str) -> Iterable[str]:
         client = self._clients.get(client_id)

@@ -5,6 +5,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
 from streaming.collector.probing.broker_directory import BrokerDirectory, Silent
@@ -112,14 +113,14 @@ class ClusterProbe:
     def _follow_share(self, share: Share) -> None:
         """Between rounds, when nothing is asked but clients that have not answered yet."""
         clients, now = self.shared.clients, self.clock.steady_ms()
-        members = Members(clients.groups_of, clients.clients_of)
+        members, is_busy = Members(clients.groups_of, clients.clients_of), partial(clients.is_busy, now=now)
         for move in list(share.moves(clients.listed, members, now)):
-            if share.may_move(move, clients.is_busy):
+            if share.may_move(move, is_busy):
                 for name in sorted(move.groups):
                     log.info("%s: group %s goes to slot %s", self._cluster, name, move.slot)
                     self._drop(name)
                 share.give(move)
-        share.reconcile(clients.listed, clients.is_busy, now)
+        share.reconcile(clients.listed, is_busy, now)
         if share.has_changed():
             for name in [name for name in self.groups.watched() if not share.has(name)]:
                 self._drop(name)
