@@ -38,7 +38,7 @@ from streaming.collector.failover.reach import Reach
 from streaming.collector.failover.term import Term
 from streaming.collector.probing.client_schedule import TAKEN_OVER, Chosen, ClientSchedule
 from streaming.collector.probing.memory import Memory, MemoryFile, Remembered
-from streaming.collector.probing.share import Log
+from streaming.collector.probing.share import SLOTS, Log, home_of
 from streaming.config.load import load_config
 from streaming.loopback import LoopbackKafka
 from tests.collector.test_cluster_probe import QUICK, Told, play
@@ -243,6 +243,21 @@ def test_no_record_of_a_log_is_on_its_way_when_the_next_collector_may_ask() -> N
     producer.sent.clear()
     collectors._give_back({partition_of("prod/1")})
     assert (producer.sent, producer.flushed) == ([], [0])
+
+
+def test_a_collector_that_stands_by_takes_up_the_logs() -> None:
+    """Else it would keep each record that ever was, until it asks a slot."""
+    log_of_cluster = Log()
+    collectors = Membership(
+        ["prod/1"], lambda _: (None, None), "collectors", probed("prod/1"), {"prod": log_of_cluster}
+    )
+    log_of_cluster.add("group/g", str((home_of("g") + 1) % SLOTS).encode())
+
+    async def answered() -> bool:
+        return True
+
+    asyncio.run(Elected("prod/1", collectors).stand_by(answered))
+    assert log_of_cluster.changes == 1
 
 
 @pytest.mark.kafka

@@ -408,6 +408,19 @@ def test_no_group_moves_while_the_collector_before_may_wait_for_an_answer_of_its
     asyncio.run(scene())
 
 
+def test_another_thread_may_ask_whether_a_slot_has_always_had_a_group() -> None:
+    """It changes nothing beside the event loop, which may be in the middle of a round."""
+    group, log = next(name for name in GROUPS if home_of(name) == 1), Log()
+    share = Share(1, log, log.add, REPORT_EMPTY_MS)
+    log.add(f"group/{group}", b"0")
+    assert share.has_always_had(group)
+    assert log.changes == 0
+    assert not share.has(group)
+    log.add(f"group/{group}", None)
+    assert share.has(group)
+    assert not share.has_always_had(group)
+
+
 def test_a_record_that_may_not_be_written_is_not_waited_for() -> None:
     """The slot may come back to this collector, which reads the same log all the time."""
 

@@ -101,6 +101,7 @@ class Elected:
         self._membership.reach.note(self._cluster, silent_since_s, time.monotonic())
 
     async def stand_by(self, probe: Callable[[], Awaitable[bool]]) -> None:
+        self._membership.follow_log(self._cluster)
         if self._membership.is_to_probe(self._cluster):
             began_s = time.monotonic()
             self._membership.reach.probed(self._cluster, await probe(), began_s)

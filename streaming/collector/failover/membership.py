@@ -229,6 +229,11 @@ class Membership(ConsumerRebalanceListener):
         """Adds a record of a slot to the log of its cluster."""
         self._log_records.append((name, key, value))
 
+    def follow_log(self, name: str) -> None:
+        """Takes up what was read of the log of a slot's cluster, if collectors share it."""
+        if (log_of_cluster := self._logs.get(name.partition("/")[0])) is not None:
+            log_of_cluster.follow()
+
     def stopped(self, cluster: str) -> None:
         """Notes that nothing is asked of the cluster any more."""
         self.reach.stopped(cluster)

@@ -37,7 +37,9 @@ def home_of(group: str) -> int:
 
 
 class Log:
-    """The log of one cluster as far as it was read. ``add`` may be called by another thread than all else.
+    """The log of one cluster as far as it was read.
+
+    One thread calls ``add`` and ``begin``, and any thread ``has_stayed``. All else is called by the event loop.
 
     Keys are ``client/SLOT/CLIENT_ID`` for claims, and ``group/NAME`` for gifts, whose value is the slot. An empty value
     takes the claim back, or gives the group back. The newest record of a key counts, so the log may be compacted.
@@ -45,7 +47,7 @@ class Log:
 
     def __init__(self) -> None:
         self.changes = 0  # of the groups' slots
-        self.moved: set[str] = set()  # groups that changed their slot since this collector was started
+        self._moved: set[str] = set()  # groups that were seen away from home since this collector was started
         self._unread: deque[tuple[str, bytes | None] | None] = deque()
         self._claims: dict[str, tuple[int, ...]] = {}  # by client id, the first one first
         self._of_slot: tuple[set[str], ...] = tuple(set() for _ in range(SLOTS))
@@ -63,32 +65,36 @@ class Log:
     # --- what the slots ask
 
     def slot_of(self, group: str) -> int:
-        self._follow()
+        self.follow()
         return self._away.get(group, home_of(group))
 
     def away(self, slot: int) -> list[str]:
         """Groups that belong to a slot which is not their home."""
-        self._follow()
+        self.follow()
         return [group for group, at in self._away.items() if at == slot]
 
     def claims(self, client_id: str) -> tuple[int, ...]:
-        self._follow()
+        self.follow()
         return self._claims.get(client_id, ())
 
     def claimed(self, slot: int) -> Set[str]:
-        self._follow()
+        self.follow()
         return self._of_slot[slot]
 
     def contested(self) -> Set[str]:
         """Clients that several slots claim."""
-        self._follow()
+        self.follow()
         return self._contested
+
+    def has_stayed(self, group: str, slot: int) -> bool:
+        """Returns whether a slot has had the group since this collector was started, by what the event loop knows."""
+        return group not in self._moved and home_of(group) == slot
 
     # --- what they write
 
     def is_waiting(self, key: str) -> bool:
         """Returns whether a record was written that was not read yet: what it changes is not decided."""
-        self._follow()
+        self.follow()
         return key in self._waiting
 
     def written(self, key: str) -> None:
@@ -96,7 +102,8 @@ class Log:
 
     # --- reading
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
+        """Takes up what was read. Nothing else does where this collector asks no slot of the cluster."""
         while self._unread:
             record = self._unread.popleft()
             if record is None:
@@ -125,7 +132,7 @@ class Log:
         slot = int(value) if value else home_of(group)
         if slot != self._away.get(group, home_of(group)):
             self.changes += 1
-            self.moved.add(group)
+            self._moved.add(group)
         if slot == home_of(group):
             self._away.pop(group, None)
         else:
@@ -190,7 +197,8 @@ class Share:
         return self._log.slot_of(group) == self.slot and not self._log.is_waiting(_gift(group))
 
     def has_always_had(self, group: str) -> bool:
-        return group not in self._log.moved and self.has(group)
+        """Another thread asks this."""
+        return self._log.has_stayed(group, self.slot)
 
     def may_ask(self, client_id: str) -> bool:
         if client_id in self._leaving or self._log.claims(client_id)[:1] != (self.slot,):
