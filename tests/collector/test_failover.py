@@ -16,6 +16,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from kafka import TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 
@@ -31,6 +32,7 @@ from streaming.collector.failover.membership import (
     SESSION_MS,
     Membership,
     connect,
+    log_partition_of,
     open_log,
     partition_of,
 )
@@ -243,6 +245,40 @@ def test_no_record_of_a_log_is_on_its_way_when_the_next_collector_may_ask() -> N
     producer.sent.clear()
     collectors._give_back({partition_of("prod/1")})
     assert (producer.sent, producer.flushed) == ([], [0])
+
+
+class PartitionsThatAnswer:
+    """A consumer of all partitions, of which one does not answer."""
+
+    def __init__(self, silent: int) -> None:
+        self.silent, self.timeouts = silent, 0
+
+    def assignment(self) -> set[TopicPartition]:
+        return {TopicPartition("collectors", number) for number in range(PARTITIONS)}
+
+    def end_offsets(self, places: Iterable[TopicPartition], **_: object) -> dict[TopicPartition, int]:
+        if self.silent in {one.partition for one in places}:
+            self.timeouts += 1
+            raise KafkaTimeoutError
+        return dict.fromkeys(places, 1)
+
+    def position(self, _: TopicPartition, **__: object) -> int:
+        return 1
+
+
+def test_a_log_that_does_not_answer_keeps_back_the_slots_of_its_cluster_alone() -> None:
+    """A turn waits for it once: heartbeats must be looked at."""
+    names = [f"{cluster}/{slot}" for cluster in ("prod", "test") for slot in range(SLOTS)]
+    collectors = Membership(
+        names, lambda _: (None, None), "collectors", probed("prod/1"), {"prod": Log(), "test": Log()}
+    )
+    for cluster in ("prod", "test"):
+        collectors._owned = frozenset()
+        collectors._reader = reader = PartitionsThatAnswer(log_partition_of(cluster))
+        for turn in range(1, SLOTS + 2):
+            collectors._note_read(PartitionsThatAnswer(-1))
+            assert reader.timeouts == turn
+        assert collectors._owned == {partition_of(name) for name in names if not name.startswith(cluster)}
 
 
 def test_a_collector_that_stands_by_takes_up_the_logs() -> None:

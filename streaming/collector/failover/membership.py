@@ -180,6 +180,7 @@ class Membership(ConsumerRebalanceListener):
         self._term = Term(SESSION_MS, REQUEST_MS)
         self._owned: frozenset[int] = frozenset()  # and read to the end
         self._unread: dict[int, int] = {}  # owned, and up to which offset they must be read
+        self._read_first = 0  # the partition of these with which the next turn begins
         self._asking: set[str] = set()
         self._changed = Condition()
         self._over = Event()
@@ -360,17 +361,24 @@ class Membership(ConsumerRebalanceListener):
             self._is_away = False
 
     def _note_read(self, consumer: Any) -> None:
-        """A partition that does not answer now is asked again in the next turn."""
+        """A partition that does not answer now is asked again in the next turn.
+
+        Logs are given longer. So a turn ends at the first one that does not answer, and the next turn begins after it.
+        """
         assigned = {one.partition for one in consumer.assignment()} & self._partitions
-        for number in assigned - self._owned:
+        for number in sorted(assigned - self._owned, key=lambda one: (one - self._read_first) % PARTITIONS):
             at = TopicPartition(self._topic, number)
             try:
                 if number not in self._unread:
                     self._unread[number] = consumer.end_offsets([at], timeout_ms=POLL_MS)[at]
                 position = consumer.position(at, timeout_ms=POLL_MS)
-                are_logs_read = self._reader is None or self._are_logs_read(number)
             except KafkaTimeoutError:
                 continue
+            try:
+                are_logs_read = self._reader is None or self._are_logs_read(number)
+            except KafkaTimeoutError:
+                self._read_first = number + 1
+                return
             if position is not None and position >= self._unread[number] and are_logs_read:
                 del self._unread[number]
                 self._owned |= {number}
@@ -440,8 +448,9 @@ class Membership(ConsumerRebalanceListener):
         self._log_failure = error
 
     def _are_logs_read(self, number: int) -> bool:
-        """Returns whether all was read that the owners of a partition before this one wrote."""
-        places = self._reader.assignment()
+        """Returns whether all was read that the owners of a partition before this one wrote, of its slots' clusters."""
+        clusters = {name.partition("/")[0] for name in self._clusters if partition_of(name) == number}
+        places = {TopicPartition(self._topic, log_partition_of(cluster)) for cluster in clusters}
         if number not in self._log_ends:
             self._log_ends[number] = self._reader.end_offsets(list(places), timeout_ms=READ_LOG_S * 1000)
         ends = self._log_ends[number]
