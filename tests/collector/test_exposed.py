@@ -124,6 +124,16 @@ def test_the_largest_lag_comes_first_and_the_total_has_all() -> None:
     assert found.one("evenkeel_rocketmq_cluster_lag_messages", cluster="b") == 50
 
 
+def test_a_collector_that_waits_shows_no_lag() -> None:
+    """The dashboard adds up what the collectors of a cluster show."""
+    one, waits = counts("a"), counts("b")
+    waits.leads = False
+    exposed = CollectorExposed(lambda: [one, waits], 100, None, lambda: 0)
+    found = Scrape(Exposition(Exposed("collect", [exposed.series], list)).text().decode())
+    lags = found.of("evenkeel_rocketmq_cluster_lag_messages")
+    assert [dict(labels)["cluster"] for labels in lags] == ["a"]
+
+
 def test_rounds_that_do_not_end_are_told() -> None:
     one, now = counts(), [1_000_000]
     exposed = CollectorExposed(lambda: [one], 100, None, lambda: now[0])
