@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from streaming.collector.failover.membership import log_partition_of, partition_
 from streaming.collector.failover.reach import Report
 from streaming.collector.probing import share as share_module
 from streaming.collector.probing.cluster_probe import ClusterProbe
+from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.share import (
     RELEASE_MS,
     RETURN_MS,
@@ -304,10 +306,12 @@ def sharing_groups() -> FakeCluster:
     return FakeCluster(groups=groups)
 
 
-def shared_probe(fake: FakeCluster, slot: int, log: Log, events: list[AnyEvent]) -> ClusterProbe:
-    share = Share(slot, log, log.add, QUICK.report_empty_ms)
-    client = RemotingClient(QUICK.timeout_ms / 1000, share_of=SLOTS)
-    return ClusterProbe("prod", QUICK, client, fake.namesrv, f"of {slot}", events.extend, lambda _: None, share)
+def shared_probe(
+    fake: FakeCluster, slot: int, log: Log, events: list[AnyEvent], policy: Policy = QUICK
+) -> ClusterProbe:
+    share = Share(slot, log, log.add, policy.report_empty_ms)
+    client = RemotingClient(policy.timeout_ms / 1000, share_of=SLOTS)
+    return ClusterProbe("prod", policy, client, fake.namesrv, f"of {slot}", events.extend, lambda _: None, share)
 
 
 def refused_by_the_job(events: list[AnyEvent], group: str) -> list[Refused]:
@@ -419,6 +423,29 @@ def test_another_thread_may_ask_whether_a_slot_has_always_had_a_group() -> None:
     log.add(f"group/{group}", None)
     assert share.has(group)
     assert not share.has_always_had(group)
+
+
+@pytest.mark.parametrize(
+    ("shared", "policy"), [("host@1@0@jbu2ecjs3e", QUICK), ("c", replace(QUICK, running_info_ms=0))]
+)
+def test_groups_stay_at_home_where_the_client_that_they_share_is_never_asked(shared: str, policy: Policy) -> None:
+    """A client of a proxy may be in all groups: one collector would have all of them."""
+    fake, events, log = sharing_groups(), list[AnyEvent](), Log()
+    groups = [next(name for name in GROUPS if home_of(name) == slot) for slot in (1, 3)]
+    for name in groups:
+        fake.groups[name].members = [FakeClient(shared)]
+
+    async def scene() -> None:
+        async with fake.running():
+            probes = [shared_probe(fake, slot, log, events, policy) for slot in (1, 3)]
+            for each in probes * 4:
+                await each.round()
+            for each in probes:
+                await each.close()
+
+    asyncio.run(scene())
+    assert log.claims(shared) == ()
+    assert [log.slot_of(name) for name in groups] == [1, 3]
 
 
 def test_a_record_that_may_not_be_written_is_not_waited_for() -> None:

@@ -94,6 +94,7 @@ class ClientSchedule:
     def __init__(self, policy: Policy, share: Share | Whole = WHOLE) -> None:
         self._policy, self._share = policy, share
         self._clients: dict[str, _Client] = {}
+        self._may_be_asked: set[str] = set()  # of these, by any collector at all
         self._members: dict[str, frozenset[str]] = {}
         self._held: set[str] = set()
         self._at_rest: set[str] = set()
@@ -146,7 +147,9 @@ class ClientSchedule:
         for client_id in members - (before or frozenset()):
             client = self._clients.get(client_id) or self._new_client(client_id, is_start)
             self._clients[client_id] = client
-            self._share.claim(client_id)
+            if self._why_never(client_id) is None:
+                self._may_be_asked.add(client_id)
+                self._share.claim(client_id)
             left_ts = self._left_unasked.pop((group, client_id), None)
             is_back = left_ts is not None and now - left_ts < BACK_WITHIN_MS
             client.due_ts[group] = now + wait + (0 if is_back else self._phase(client_id, group, wait))
@@ -168,10 +171,12 @@ class ClientSchedule:
         for client_id in self._members.pop(group, frozenset()):
             self._forget(group, client_id)
 
+    # --- clients that may be asked: each by one collector alone
+
     @property
     def listed(self) -> Set[str]:
-        """The clients of all groups."""
-        return self._clients.keys()
+        """Those of all groups."""
+        return self._may_be_asked
 
     def is_busy(self, client_id: str, now: int) -> bool:
         """Returns whether a request to it may be on its way, also one of the collector before."""
@@ -183,7 +188,9 @@ class ClientSchedule:
         return client.due_ts if client is not None else ()
 
     def clients_of(self, group: str) -> Iterable[str]:
-        return self._members.get(group, ())
+        return self._members.get(group, frozenset()) & self._may_be_asked
+
+    # --- whom to ask
 
     def rest(self, group: str, is_at_rest: bool) -> None:
         """Notes whether the group is at rest: then its clients are asked less often."""
@@ -246,10 +253,8 @@ class ClientSchedule:
 
     def _why_not(self, client_id: str, group: str, now: int, is_wanted: bool) -> str | None:
         """None: ask it. Empty: it is not due, which needs no word."""
-        if not self._policy.running_info_ms:
-            return SWITCHED_OFF
-        if is_proxy_client(client_id):
-            return GRPC_CLIENT
+        if (why := self._why_never(client_id)) is not None:
+            return why
         client = self._clients[client_id]
         if client.is_busy:
             return STILL_BUSY
@@ -260,6 +265,11 @@ class ClientSchedule:
         if self._due_ts(client, group) > now:
             return ""
         return OTHER_GROUP if client.free_ts > now or self._is_turn_of_another(client, group, now) else None
+
+    def _why_never(self, client_id: str) -> str | None:
+        if not self._policy.running_info_ms:
+            return SWITCHED_OFF
+        return GRPC_CLIENT if is_proxy_client(client_id) else None
 
     def _is_turn_of_another(self, client: _Client, group: str, now: int) -> bool:
         """Among groups that are due, the one asked longest ago goes first, or the last would never be asked."""
@@ -297,6 +307,7 @@ class ClientSchedule:
     def _drop_if_gone(self, client_id: str, client: _Client) -> None:
         if not client.due_ts and not client.is_busy:
             del self._clients[client_id]
+            self._may_be_asked.discard(client_id)
 
 
 LABELS = {
