@@ -170,7 +170,10 @@ def _leaderships(
     collectors = from_config.membership(config, logs, went_on)
     collectors.start()
     try:
-        yield {name: Elected(name, collectors) for name in from_config.slots(config)}
+        yield {
+            name: Elected(name, collectors, policy_of(config, cluster).report_empty_ms)
+            for name, (cluster, _) in from_config.slots(config).items()
+        }
     finally:
         collectors.close()
 

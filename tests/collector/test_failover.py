@@ -39,10 +39,11 @@ from streaming.collector.failover.membership import (
 from streaming.collector.failover.reach import Reach
 from streaming.collector.failover.term import Term
 from streaming.collector.probing.client_schedule import TAKEN_OVER, Chosen, ClientSchedule
-from streaming.collector.probing.memory import Memory, MemoryFile, Remembered
+from streaming.collector.probing.memory import Memory, MemoryFile, Remembered, encode
 from streaming.collector.probing.share import SLOTS, Log, home_of
 from streaming.config.load import load_config
 from streaming.loopback import LoopbackKafka
+from streaming.wall_clock import now_ms
 from tests.collector.test_cluster_probe import QUICK, Told, play
 from tests.collector.test_real_kafka import until
 
@@ -112,7 +113,7 @@ def collector(
     membership = member(own_kafka, name, logs)
     membership.start()
     try:
-        elected = Elected(name, membership)
+        elected = Elected(name, membership, QUICK.report_empty_ms)
         until(elected.begin)
         yield elected
         elected.stopped()
@@ -122,7 +123,7 @@ def collector(
 
 @pytest.mark.kafka
 def test_what_a_collector_remembers_reaches_the_next(own_kafka: LoopbackKafka) -> None:
-    memory = Memory(NOW, {"g": Remembered(("T",)), "h": Remembered((), NOW - 5, {"a": [(NOW, ("T", "U"))]})})
+    memory = Memory(now_ms(), {"g": Remembered(("T",)), "h": Remembered((), NOW - 5, {"a": [(NOW, ("T", "U"))]})})
     with collector(own_kafka) as first:
         assert first.load() is None
         first.save(memory)
@@ -143,7 +144,7 @@ def test_a_collector_that_gets_no_answers_hands_over_to_one_that_does(
     with collector(own_kafka) as first:
         other = Membership(["prod"], connects(own_kafka), "collectors", Reach(interval_s=0.5))
         other.start()
-        second = Elected("prod", other)
+        second = Elected("prod", other, QUICK.report_empty_ms)
         try:
             for _ in range(10):  # the other one is a member, and probes nothing while the first one is answered
                 asyncio.run(second.stand_by(answered))
@@ -292,7 +293,7 @@ def test_a_collector_that_stands_by_takes_up_the_logs() -> None:
     async def answered() -> bool:
         return True
 
-    asyncio.run(Elected("prod/1", collectors).stand_by(answered))
+    asyncio.run(Elected("prod/1", collectors, QUICK.report_empty_ms).stand_by(answered))
     assert log_of_cluster.changes == 1
 
 
@@ -365,8 +366,19 @@ class StubMembership:
 
 @pytest.mark.parametrize("record", [b"", b"damaged", zlib.compress(b"{")])
 def test_a_damaged_memory_is_none_and_is_logged(record: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    assert Elected("prod", cast(Membership, StubMembership(record))).load() is None
+    assert Elected("prod", cast(Membership, StubMembership(record)), QUICK.report_empty_ms).load() is None
     assert "what a collector remembered cannot be read" in caplog.text
+
+
+@pytest.mark.parametrize(("older_ms", "is_known"), [(-60_000, True), (60_000, False)])
+def test_a_memory_is_of_no_use_if_a_group_that_it_lacks_may_have_lost_its_members(
+    older_ms: int, is_known: bool
+) -> None:
+    """As where collectors shared the cluster for a while, and then no more: its slots have memories of their own."""
+    memory = Memory(now_ms() - QUICK.report_empty_ms - older_ms, {"g": Remembered(("T",))})
+    stub = StubMembership(zlib.compress(encode(memory)))
+    found = Elected("prod", cast(Membership, stub), QUICK.report_empty_ms).load()
+    assert found == (memory if is_known else None)
 
 
 def test_a_probe_that_may_not_ask_once_may_never_ask_again() -> None:
