@@ -53,15 +53,17 @@ def watched(
     record: Record,
     may_ask: Callable[[], bool] = lambda: True,
     share: Share | None = None,
+    dropped: Callable[[str], object] = lambda _: None,
 ) -> Watched:
-    """A probe of one cluster of the configuration, or of a share of it. Raises CollectorError for what cannot be set
-    up.
+    """A probe of one cluster of the configuration, or of a share of it; ``dropped`` gets groups that left the share.
+
+    Raises CollectorError for what cannot be set up.
     """
     client = _client(config, may_ask, 1 if share is None else SLOTS)
     slot = None if share is None else share.slot
     source = from_config.source_name(client.clock.now_ms(), slot)
     names = from_config.name_servers(config)[cluster]
-    probe = ClusterProbe(cluster, policy, client, names, source, emit, record, share or WHOLE)
+    probe = ClusterProbe(cluster, policy, client, names, source, emit, record, share or WHOLE, dropped)
     counts = ClusterCounts(cluster, policy.interval_ms, client.counts, probe.shared.lags, slot=slot)
     return Watched(cluster, policy, probe, counts, slot)
 
@@ -119,7 +121,8 @@ def collect(config: Config, recording: Path | None = None) -> None:
             cluster, slot = slots[name]
             policy = policy_of(config, cluster)
             share = None if slot is None else _share(slot, logs[cluster], leaderships[name], may_ask, policy)
-            return watched(config, cluster, policy, emit, record, may_ask, share)
+            dropped = (lambda _: None) if output is None else partial(output.backlog.end_round, cluster)
+            return watched(config, cluster, policy, emit, record, may_ask, share, dropped)
 
         exposed = CollectorExposed(
             lambda: [one.watched.counts for one in collectors], config.metrics.series_limit, output, now_ms

@@ -307,11 +307,18 @@ def sharing_groups() -> FakeCluster:
 
 
 def shared_probe(
-    fake: FakeCluster, slot: int, log: Log, events: list[AnyEvent], policy: Policy = QUICK
+    fake: FakeCluster,
+    slot: int,
+    log: Log,
+    events: list[AnyEvent],
+    policy: Policy = QUICK,
+    dropped: Callable[[str], object] = lambda _: None,
 ) -> ClusterProbe:
     share = Share(slot, log, log.add, policy.report_empty_ms)
     client = RemotingClient(policy.timeout_ms / 1000, share_of=SLOTS)
-    return ClusterProbe("prod", policy, client, fake.namesrv, f"of {slot}", events.extend, lambda _: None, share)
+    return ClusterProbe(
+        "prod", policy, client, fake.namesrv, f"of {slot}", events.extend, lambda _: None, share, dropped
+    )
 
 
 def refused_by_the_job(events: list[AnyEvent], group: str) -> list[Refused]:
@@ -368,12 +375,12 @@ def test_groups_with_a_common_client_get_rounds_of_one_collector_and_go_home_aga
 
 
 def test_a_group_whose_members_leave_while_it_moves_gets_rounds_where_it_goes() -> None:
-    fake, events, log = sharing_groups(), list[AnyEvent](), Log()
+    fake, events, log, dropped = sharing_groups(), list[AnyEvent](), Log(), list[str]()
     other = next(name for name in GROUPS if home_of(name) == 3)
 
     async def scene() -> None:
         async with fake.running():
-            probes = [shared_probe(fake, slot, log, events) for slot in (1, 3)]
+            probes = [shared_probe(fake, slot, log, events, dropped=dropped.append) for slot in (1, 3)]
             while log.slot_of(other) == 3:
                 for each in probes:
                     await each.round()
@@ -387,6 +394,7 @@ def test_a_group_whose_members_leave_while_it_moves_gets_rounds_where_it_goes() 
     asyncio.run(scene())
     markers = [event for event in events if isinstance(event, Round) and event.group == other]
     assert [marker.source for marker in markers] == ["of 1", "of 1"]
+    assert dropped == [other]
 
 
 def test_no_group_moves_while_the_collector_before_may_wait_for_an_answer_of_its_client() -> None:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -44,7 +44,7 @@ class ClusterProbe:
     """``round`` never raises for what RocketMQ does or does not do.
 
     ``emit`` gets events in the order of their groups' numbers, ``record`` every answer; neither may block.
-    ``share``: of the cluster, where several collectors share it.
+    ``share``: of the cluster, where several collectors share it. ``dropped`` gets groups that are now of another slot.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class ClusterProbe:
         emit: Emit,
         record: Record,
         share: Share | Whole = WHOLE,
+        dropped: Callable[[str], object] = lambda _: None,
     ) -> None:
         self.clock = client.clock
         self.share = share
@@ -66,6 +67,7 @@ class ClusterProbe:
         self._transport = transport = LiveTransport(cluster, client, namesrv, addresses, policy)
         self.directory = DirectoryProbe(transport, self.brokers, self.groups, self.silent, self.translation, record)
         self.shared = Shared(self.translation, policy, transport, addresses, emit, record, self.silent.note, share)
+        self._dropped = dropped
         self._probes: dict[str, GroupProbe] = {}
         self._learning: asyncio.Task[None] | None = None
 
@@ -135,6 +137,7 @@ class ClusterProbe:
         self._forget(name)
         self.groups.drop(name)
         self.translation.group(name).send_all()
+        self._dropped(name)
 
     # --- groups without members
 
