@@ -173,10 +173,7 @@ def _leaderships(
     collectors = from_config.membership(config, logs, went_on)
     collectors.start()
     try:
-        yield {
-            name: Elected(name, collectors, policy_of(config, cluster).report_empty_ms)
-            for name, (cluster, _) in from_config.slots(config).items()
-        }
+        yield {name: Elected(name, collectors) for name in from_config.slots(config)}
     finally:
         collectors.close()
 

@@ -39,11 +39,10 @@ from streaming.collector.failover.membership import (
 from streaming.collector.failover.reach import Reach
 from streaming.collector.failover.term import Term
 from streaming.collector.probing.client_schedule import TAKEN_OVER, Chosen, ClientSchedule
-from streaming.collector.probing.memory import Memory, MemoryFile, Remembered, encode
+from streaming.collector.probing.memory import Memory, MemoryFile, Remembered
 from streaming.collector.probing.share import SLOTS, Log, home_of
 from streaming.config.load import load_config
 from streaming.loopback import LoopbackKafka
-from streaming.wall_clock import now_ms
 from tests.collector.test_cluster_probe import QUICK, Told, play
 from tests.collector.test_real_kafka import until
 
@@ -113,7 +112,7 @@ def collector(
     membership = member(own_kafka, name, logs)
     membership.start()
     try:
-        elected = Elected(name, membership, QUICK.report_empty_ms)
+        elected = Elected(name, membership)
         until(elected.begin)
         yield elected
         elected.stopped()
@@ -123,7 +122,7 @@ def collector(
 
 @pytest.mark.kafka
 def test_what_a_collector_remembers_reaches_the_next(own_kafka: LoopbackKafka) -> None:
-    memory = Memory(now_ms(), {"g": Remembered(("T",)), "h": Remembered((), NOW - 5, {"a": [(NOW, ("T", "U"))]})})
+    memory = Memory(NOW, {"g": Remembered(("T",)), "h": Remembered((), NOW - 5, {"a": [(NOW, ("T", "U"))]})})
     with collector(own_kafka) as first:
         assert first.load() is None
         first.save(memory)
@@ -144,7 +143,7 @@ def test_a_collector_that_gets_no_answers_hands_over_to_one_that_does(
     with collector(own_kafka) as first:
         other = Membership(["prod"], connects(own_kafka), "collectors", Reach(interval_s=0.5))
         other.start()
-        second = Elected("prod", other, QUICK.report_empty_ms)
+        second = Elected("prod", other)
         try:
             for _ in range(10):  # the other one is a member, and probes nothing while the first one is answered
                 asyncio.run(second.stand_by(answered))
@@ -293,7 +292,7 @@ def test_a_collector_that_stands_by_takes_up_the_logs() -> None:
     async def answered() -> bool:
         return True
 
-    asyncio.run(Elected("prod/1", collectors, QUICK.report_empty_ms).stand_by(answered))
+    asyncio.run(Elected("prod/1", collectors).stand_by(answered))
     assert log_of_cluster.changes == 1
 
 
@@ -320,6 +319,24 @@ def test_clients_and_offsets_wait_for_the_requests_of_the_collector_before() -> 
         await asyncio.sleep(0.5)
         await told.round()
         assert set(told.marker().asked) == {"c1", "c2"}
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("older_ms", "slow_after_ms", "is_reported"), [(60_000, 500, True), (60_000, 0, False), (-60_000, 500, False)]
+)
+def test_groups_that_an_old_memory_lacks_are_reported_where_another_collector_may_have_asked_since(
+    older_ms: int, slow_after_ms: int, is_reported: bool
+) -> None:
+    """As where collectors shared the cluster for a while, and then no more: its slots have memories of their own."""
+
+    async def scene(told: Told) -> None:
+        now = told.probe.clock.steady_ms()
+        remembered = {"orders": Remembered(("T",))}
+        told.probe.recall(Memory(now - QUICK.report_empty_ms - older_ms, remembered), slow_after_ms)
+        assert told.probe.groups.is_look_reported(now + 1_000) is is_reported
+        assert set(told.probe.groups.watched()) == {"orders"}
 
     play(scene)
 
@@ -366,19 +383,8 @@ class StubMembership:
 
 @pytest.mark.parametrize("record", [b"", b"damaged", zlib.compress(b"{")])
 def test_a_damaged_memory_is_none_and_is_logged(record: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    assert Elected("prod", cast(Membership, StubMembership(record)), QUICK.report_empty_ms).load() is None
+    assert Elected("prod", cast(Membership, StubMembership(record))).load() is None
     assert "what a collector remembered cannot be read" in caplog.text
-
-
-@pytest.mark.parametrize(("older_ms", "is_known"), [(-60_000, True), (60_000, False)])
-def test_a_memory_is_of_no_use_if_a_group_that_it_lacks_may_have_lost_its_members(
-    older_ms: int, is_known: bool
-) -> None:
-    """As where collectors shared the cluster for a while, and then no more: its slots have memories of their own."""
-    memory = Memory(now_ms() - QUICK.report_empty_ms - older_ms, {"g": Remembered(("T",))})
-    stub = StubMembership(zlib.compress(encode(memory)))
-    found = Elected("prod", cast(Membership, stub), QUICK.report_empty_ms).load()
-    assert found == (memory if is_known else None)
 
 
 def test_a_probe_that_may_not_ask_once_may_never_ask_again() -> None:

@@ -11,7 +11,6 @@ from typing import Protocol
 from streaming.collector.failover.membership import Membership
 from streaming.collector.probing.live_transport import RUNNING_INFO_TIMEOUT_MS
 from streaming.collector.probing.memory import Memory, MemoryFile, decode, encode, is_to_save
-from streaming.wall_clock import now_ms
 
 log = logging.getLogger(__name__)
 
@@ -81,17 +80,15 @@ class Alone:
 class Elected:
     """One of several collectors. The memory is in their topic, compressed, since Kafka's records are at most 1 MB.
 
-    ``cluster`` is the name of a slot where they share the cluster. ``report_empty_ms``: how long rounds are made of a
-    group that lost its members.
+    ``cluster`` is the name of a slot where they share the cluster.
     """
 
     slow_after_ms = RUNNING_INFO_TIMEOUT_MS
     check_every_s = 0.2
 
-    def __init__(self, cluster: str, membership: Membership, report_empty_ms: int) -> None:
+    def __init__(self, cluster: str, membership: Membership) -> None:
         self._cluster = cluster
         self._membership = membership
-        self._report_empty_ms = report_empty_ms
         self._saved: Memory | None = None
 
     def may_ask(self) -> bool:
@@ -117,14 +114,10 @@ class Elected:
         record = self._membership.record(self._cluster)
         self._saved = None
         try:
-            memory = None if record is None else decode(self._cluster, zlib.decompress(record))
+            return None if record is None else decode(self._cluster, zlib.decompress(record))
         except zlib.error as error:
             log.error("%s: what a collector remembered cannot be read: %s", self._cluster, error)
             return None
-        if memory is not None and now_ms() - memory.ts > self._report_empty_ms:
-            log.info("%s: what a collector remembered is too old", self._cluster)
-            return None  # it may be of before ``collector.share`` was changed: it lacks groups that are reported now
-        return memory
 
     def save(self, memory: Memory) -> None:
         if is_to_save(self._saved, memory):

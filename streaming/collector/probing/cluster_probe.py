@@ -197,10 +197,12 @@ class ClusterProbe:
         """Take over what was known before this start. A group that had members then may have lost them since.
 
         Requests whose answers may take long are not sent for ``slow_after_ms``: those of the collector before may still
-        be on their way.
+        be on their way. If there may have been one, an old memory lacks groups that it reported: it may be of before
+        ``collector.share`` was changed.
         """
         now = self.clock.steady_ms()
-        self.groups.blind_ts = now if memory is None else memory.blind_ts
+        is_old = memory is not None and slow_after_ms > 0 and now - memory.ts > self._policy.report_empty_ms
+        self.groups.blind_ts = now if memory is None or is_old else memory.blind_ts
         self.shared.clients.begin_at(now + slow_after_ms)
         self.shared.offsets.begin_at(now + slow_after_ms)
         if memory is None:
