@@ -255,10 +255,14 @@ class FakeCluster:
         self.asked_of_clients[client_id] += 1
         self.at_work[client_id] += 1
         self.most_at_work[client_id] = max(self.most_at_work[client_id], self.at_work[client_id])
+        # It works to the end, also for a collector that was killed: that request is cancelled here.
+        asyncio.get_running_loop().call_later(member.delay_s, self._has_worked, client_id)
         if member.delay_s:
             await asyncio.sleep(member.delay_s)
-        self.at_work[client_id] -= 1
         return (member.broken, b"") if member.broken else (0, member.running_info(fields["consumerGroup"]))
+
+    def _has_worked(self, client_id: str) -> None:
+        self.at_work[client_id] -= 1
 
     def _members(self, node: "FakeNode", fields: dict[str, str]) -> list[FakeClient]:
         group = self.groups.get(fields["consumerGroup"])
