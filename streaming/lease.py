@@ -38,7 +38,7 @@ from streaming.tables.storage import local_path
 
 STANDARD_ERROR = 2  # the descriptor, also where sys.stderr is none
 # A full disk may have room later, and a file system that is away may come back. These stay until somebody mends them.
-NOT_BY_ITSELF = (PermissionError, FileExistsError, NotADirectoryError)
+NOT_BY_ITSELF = (PermissionError, FileExistsError, FileNotFoundError, NotADirectoryError)
 log = logging.getLogger(__name__)
 
 RequireHeld = Callable[[], None]  # raises InUseError or AwayError unless all leases are still this process's
