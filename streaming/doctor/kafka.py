@@ -120,7 +120,7 @@ def _topic(admin: KafkaAdminClient, name: str) -> judge.Topic | None:
 
 
 def _clock(config: Config, topic: judge.Topic) -> Check:
-    """Kafka's clock by the time that it gives to a record which arrives now. No request tells the time of a broker."""
+    """Kafka's clock by the time that it gives to a record that arrives now. No request returns a broker's time."""
     options = options_of(config) | {"enable_auto_commit": False, "allow_auto_create_topics": False}
     consumer = opened(KafkaConsumer, options)
     try:

@@ -93,10 +93,7 @@ def on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable
 
 @each
 def test_evenkeel_accepts_the_configuration(
-    name: str,
-    on_this_machine: Callable[[str], Path],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    name: str, on_this_machine: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = on_this_machine(name)
     status = main(["check-config", str(path)])

@@ -82,7 +82,7 @@ def clock_is_not_told(one: Topic, servers: str) -> Check | None:
     kind = one.settings.get("message.timestamp.type")
     if kind == APPEND_TIME:
         return None
-    why = f"records have the time of their producers ({kind}), and no request tells Kafka's" if kind else NO_SETTINGS
+    why = f"records have the time of their producers ({kind}), and no request returns Kafka's" if kind else NO_SETTINGS
     return unknown(AREA, "clock", why, _alter(one, servers, f"message.timestamp.type={APPEND_TIME}"), one.name)
 
 
@@ -96,7 +96,7 @@ def lag(area: str, checkpoint: str, unread: int, gone: int, batch: int) -> Check
     if unread > batch:
         found = f"{unread:,} records are not read yet, more than one batch reads ({batch:,})"
         return wrong(
-            area, "lag of the job", found, "start 'evenkeel run'; if it runs, see docs/performance.md", checkpoint
+            area, "lag of the job", found, "start 'evenkeel run'; if it runs, see docs/capacity.md", checkpoint
         )
     return fine(area, "lag of the job", f"{unread:,} records not read yet", checkpoint)
 

@@ -49,19 +49,17 @@ def memory(total: int | None, available: int | None, limit: int | None, runs_spa
     if usable >= least:
         return fine(AREA, "memory", found)
     what = "evenkeel run" if runs_spark else "each process"
-    return wrong(
-        AREA, "memory", f"{found}; {what} needs {size(least)}", "give it more memory, or see docs/performance.md"
-    )
+    return wrong(AREA, "memory", f"{found}; {what} needs {size(least)}", "give it more memory, or see docs/capacity.md")
 
 
-def folder(key: str, path: str, disk: Disk | None, why: str = "", must_be_writable: bool = True) -> Check:
+def folder(key: str, path: str, disk: Disk | None, why: str = "") -> Check:
     """``key``: the key that names the folder. ``disk`` None: it cannot be looked at, and ``why``."""
     where = f"{key} {path}"
     if disk is None:
         return wrong(AREA, "folder", f"it cannot be looked at: {why}", f"ls -ld {path}", where)
-    if must_be_writable and disk.is_read_only:
+    if disk.is_read_only:
         return wrong(AREA, "folder", "its file system is read-only", f"findmnt -T {disk.nearest}", where)
-    if must_be_writable and not disk.is_writable:
+    if not disk.is_writable:
         return wrong(AREA, "folder", f"this user may not write to {disk.nearest}", f"ls -ld {disk.nearest}", where)
     if disk.free_bytes < LEAST_FREE_BYTES:
         found = f"{size(disk.free_bytes)} are free, fewer than {size(LEAST_FREE_BYTES)}"
