@@ -7,8 +7,9 @@ from os import getpid
 from pathlib import Path
 from typing import NoReturn
 
-from streaming.collector.failover.membership import Membership, connect, open_log
+from streaming.collector.failover.membership import Membership
 from streaming.collector.failover.reach import Reach
+from streaming.collector.failover.topic import connect, open_log
 from streaming.collector.output.kafka import KafkaOutput, make_producer
 from streaming.collector.probing.share import SLOTS, Log
 from streaming.collector.wire.acl import Credentials

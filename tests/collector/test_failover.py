@@ -26,18 +26,17 @@ from streaming.collector.cluster_collector import ClusterCollector, Permission, 
 from streaming.collector.exposed import ClusterCounts
 from streaming.collector.failover import membership, reach
 from streaming.collector.failover.leadership import Alone, Elected, Leadership
-from streaming.collector.failover.membership import (
+from streaming.collector.failover.membership import REQUEST_MS, Membership
+from streaming.collector.failover.reach import Reach
+from streaming.collector.failover.term import Term
+from streaming.collector.failover.topic import (
     PARTITIONS,
-    REQUEST_MS,
     SESSION_MS,
-    Membership,
     connect,
     log_partition_of,
     open_log,
     partition_of,
 )
-from streaming.collector.failover.reach import Reach
-from streaming.collector.failover.term import Term
 from streaming.collector.probing.client_schedule import TAKEN_OVER, Chosen, ClientSchedule
 from streaming.collector.probing.memory import Memory, MemoryFile, Remembered
 from streaming.collector.probing.share import SLOTS, Log, home_of
@@ -210,9 +209,9 @@ def test_claims_of_a_slot_reach_the_next_collector(own_kafka: LoopbackKafka) -> 
 def test_a_claim_that_may_be_that_of_another_collector_is_not_written() -> None:
     """What became of it is not known: the membership ends, and the next one reads the log."""
     collectors = Membership(["prod/1"], lambda _: (None, None), "collectors", probed("prod/1"), {"prod": Log()})
-    collectors.write_log("prod/1", "client/1/c", b"1")
+    collectors.slot_logs.add("prod/1", "client/1/c", b"1")
     with pytest.raises(KafkaError, match="another collector may ask now"):
-        collectors._write_logs({partition_of("prod/1")})
+        collectors.slot_logs.write(FullProducer(), {partition_of("prod/1")})
 
 
 class FullProducer:
@@ -236,12 +235,12 @@ def test_no_record_of_a_log_is_on_its_way_when_the_next_collector_may_ask() -> N
     """Also if one failed. None is written after it, since readers would not see it in its place."""
     producer = FullProducer()
     collectors = Membership(["prod/1"], lambda _: (None, None), "collectors", probed("prod/1"), {"prod": Log()})
-    collectors._reader, collectors._producer = object(), producer
+    collectors.slot_logs._reader, collectors._producer = object(), producer
     collectors._term.heartbeat_answered(time.monotonic())
     for client_id in "abc":
-        collectors.write_log("prod/1", f"client/1/{client_id}", b"1")
+        collectors.slot_logs.add("prod/1", f"client/1/{client_id}", b"1")
     with pytest.raises(KafkaError, match="could not be written"):
-        collectors._write_logs({partition_of("prod/1")})
+        collectors.slot_logs.write(producer, {partition_of("prod/1")})
     producer.sent.clear()
     collectors._give_back({partition_of("prod/1")})
     assert (producer.sent, producer.flushed) == ([], [0])
@@ -274,7 +273,7 @@ def test_a_log_that_does_not_answer_keeps_back_the_slots_of_its_cluster_alone() 
     )
     for cluster in ("prod", "test"):
         collectors._owned = frozenset()
-        collectors._reader = reader = PartitionsThatAnswer(log_partition_of(cluster))
+        collectors.slot_logs._reader = reader = PartitionsThatAnswer(log_partition_of(cluster))
         for turn in range(1, SLOTS + 2):
             collectors._note_read(PartitionsThatAnswer(-1))
             assert reader.timeouts == turn
@@ -375,10 +374,7 @@ class StubMembership:
     """Has one record and owns everything."""
 
     def __init__(self, record: bytes) -> None:
-        self._record = record
-
-    def record(self, _: str) -> bytes:
-        return self._record
+        self.memories = SimpleNamespace(newest=lambda _: record)
 
 
 @pytest.mark.parametrize("record", [b"", b"damaged", zlib.compress(b"{")])

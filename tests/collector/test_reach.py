@@ -11,7 +11,7 @@ import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from streaming.collector.failover.assignor import ReachAssignor
-from streaming.collector.failover.membership import Membership, partition_of
+from streaming.collector.failover.membership import Membership
 from streaming.collector.failover.reach import (
     KEEP_S,
     NEWS_AFTER_S,
@@ -23,6 +23,7 @@ from streaming.collector.failover.reach import (
     is_news,
     wanted,
 )
+from streaming.collector.failover.topic import partition_of
 from streaming.collector.probing import standby_probe
 from streaming.collector.probing.standby_probe import is_answered
 from streaming.collector.wire.client import RemotingClient

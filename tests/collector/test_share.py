@@ -10,8 +10,8 @@ import pytest
 
 from schemas.events import AnyEvent, AssignmentReport, Round
 from streaming.collector.failover.assignor import ReachAssignor, SlotAssignor
-from streaming.collector.failover.membership import log_partition_of, partition_of
 from streaming.collector.failover.reach import Report
+from streaming.collector.failover.topic import log_partition_of, partition_of
 from streaming.collector.probing import share as share_module
 from streaming.collector.probing.cluster_probe import ClusterProbe
 from streaming.collector.probing.policy import Policy

@@ -101,7 +101,7 @@ class Elected:
         self._membership.reach.note(self._cluster, silent_since_s, time.monotonic())
 
     async def stand_by(self, probe: Callable[[], Awaitable[bool]]) -> None:
-        self._membership.follow_log(self._cluster)
+        self._membership.slot_logs.follow(self._cluster)
         if self._membership.is_to_probe(self._cluster):
             began_s = time.monotonic()
             self._membership.reach.probed(self._cluster, await probe(), began_s)
@@ -111,7 +111,7 @@ class Elected:
         self._membership.stopped(self._cluster)
 
     def load(self) -> Memory | None:
-        record = self._membership.record(self._cluster)
+        record = self._membership.memories.newest(self._cluster)
         self._saved = None
         try:
             return None if record is None else decode(self._cluster, zlib.decompress(record))
@@ -122,7 +122,7 @@ class Elected:
     def save(self, memory: Memory) -> None:
         if is_to_save(self._saved, memory):
             self._saved = memory
-            self._membership.write(self._cluster, zlib.compress(encode(memory)))
+            self._membership.memories.save(self._cluster, zlib.compress(encode(memory)))
 
     def write_log(self, key: str, value: bytes | None) -> None:
-        self._membership.write_log(self._cluster, key, value)
+        self._membership.slot_logs.add(self._cluster, key, value)

@@ -2,149 +2,49 @@
 
 All collectors with one configuration are consumers of one topic. Each cluster belongs to one partition of it, by its
 name alone, so that collectors whose lists of clusters differ for a while agree about each cluster. The collector that
-owns the partition asks the cluster. The records of a partition are the memories of its clusters: a successor has read
-them before it begins to ask. A collector that gets no answers of RocketMQ reports it with the next rebalance, and
-another one that gets some takes its partition over (``reach``).
+owns the partition asks the cluster. A successor has read what is remembered of a cluster (``memories``) before it
+begins to ask. A collector that gets no answers of RocketMQ reports it with the next rebalance, and another one that
+gets some takes its partition over (``reach``).
 
-Where collectors share clusters, each slot of a cluster (``prod/2``) is what a whole cluster is without sharing. The log
-of a cluster's slots (``probing.share``) is in a partition that none of its slots has. Every collector reads all of it.
+Where collectors share clusters, each slot of a cluster (``prod/2``) is what a whole cluster is without sharing
+(``slot_logs``).
 """
 
 import logging
 import math
 import time
-import zlib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from threading import Condition, Event, Thread
 from typing import Any
 
-from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, TopicAlreadyExistsError
+from kafka import ConsumerRebalanceListener, TopicPartition
+from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 
 from streaming.collector.failover.assignor import ReachAssignor, SlotAssignor
+from streaming.collector.failover.memories import Memories
 from streaming.collector.failover.reach import Reach, Report, is_news
+from streaming.collector.failover.slot_logs import SlotLogs
 from streaming.collector.failover.term import Term
-from streaming.collector.output.kafka import check_reachable, opened
-from streaming.collector.probing.share import SLOTS, Log
+from streaming.collector.failover.topic import DELIVERED_WITHIN_S, PARTITIONS, SESSION_MS, WRITE_WITHIN_S, partition_of
+from streaming.collector.probing.share import Log
 from streaming.config.cross_key_checks import FAILOVER_TIMEOUT_S
-from streaming.config.values import server_list
 
-PARTITIONS = 48  # has many divisors, so that two, three, four, six and eight collectors get equally many
-SESSION_MS = 9_000  # Kafka gives the clusters of a silent collector away after this; its brokers allow 6 s and more
-HEARTBEAT_MS = 1_000
 REQUEST_MS = FAILOVER_TIMEOUT_S * 1000  # a request is over by then
 POLL_MS = 200
-LOG_POLL_MS = 20
-LOG_FETCH_MS = 100  # Kafka answers in order: a question for the end of the log waits for the fetch before it
-LOG_RECORDS = 5_000  # of one poll
-READ_LOG_S = 1  # then heartbeats are looked at again
 STOP_ASKING_WITHIN_S = 4  # Kafka's session goes on meanwhile, since it is longer
-WRITE_WITHIN_S = 3
-DELIVERED_WITHIN_S = WRITE_WITHIN_S + 1
-SEGMENT_MS = 3_600_000  # Kafka compacts closed segments only
-CONNECT_WITHIN_S = 5
 PROBED_WITHIN_S = 3  # at the start; a probe takes 2 s at most
 RETRY_AFTER_S = 2
 KEEP_MEMBER_S = 60  # a Kafka that restarts knows its members from before; a new one waits for the old one's session
 log = logging.getLogger(__name__)
 
 
-def connect(bootstrap_servers: str, options: Mapping[str, Any], topic: str, assignor: Any) -> tuple[Any, Any]:
-    """A consumer of the group and a producer; the topic is created if it is missing. Raises KafkaError, OSError."""
-    servers = list(server_list(bootstrap_servers))
-    check_reachable(servers)
-    common = {"bootstrap_servers": servers, "bootstrap_timeout_ms": CONNECT_WITHIN_S * 1000, **options}
-    without_compression = _without_compression(common)
-    _create(topic, without_compression)
-    consumer = opened(
-        KafkaConsumer,
-        {
-            "group_id": topic,
-            "session_timeout_ms": SESSION_MS,
-            "heartbeat_interval_ms": HEARTBEAT_MS,
-            "max_poll_interval_ms": 2 * SESSION_MS,
-            "partition_assignment_strategy": [assignor],
-            "auto_offset_reset": "earliest",
-            "enable_auto_commit": False,
-            **without_compression,
-        },
-    )
-    try:
-        _check_partitions(consumer, topic)
-        return consumer, opened(
-            KafkaProducer,
-            {
-                "acks": "all",
-                "max_block_ms": WRITE_WITHIN_S * 1000,
-                "request_timeout_ms": WRITE_WITHIN_S * 1000,
-                "delivery_timeout_ms": DELIVERED_WITHIN_S * 1000,  # an older memory must not come after a successor's
-                **common,
-            },
-        )
-    except BaseException:
-        consumer.close(autocommit=False, timeout_ms=WRITE_WITHIN_S * 1000)
-        raise
-
-
-def open_log(bootstrap_servers: str, options: Mapping[str, Any], topic: str, clusters: Iterable[str]) -> Any:
-    """A consumer of the logs of these clusters, from their beginning. Raises KafkaError, OSError."""
-    common = {
-        "bootstrap_servers": list(server_list(bootstrap_servers)),
-        "bootstrap_timeout_ms": CONNECT_WITHIN_S * 1000,
-        "auto_offset_reset": "earliest",
-        "enable_auto_commit": False,
-        "max_poll_records": LOG_RECORDS,
-        "fetch_max_wait_ms": LOG_FETCH_MS,
-        **options,
-    }
-    consumer = opened(KafkaConsumer, _without_compression(common))
-    consumer.assign([TopicPartition(topic, number) for number in sorted({*map(log_partition_of, clusters)})])
-    return consumer
-
-
-def _without_compression(options: Mapping[str, Any]) -> dict[str, Any]:
-    """A producer's alone."""
-    return {name: value for name, value in options.items() if name != "compression_type"}
-
-
-def _check_partitions(consumer: Any, topic: str) -> None:
-    found = len(consumer.partitions_for_topic(topic) or ())
-    if found != PARTITIONS:
-        raise KafkaError(f"the topic {topic} has {found} partitions and must have {PARTITIONS}: make it again")
-
-
-def _create(topic: str, options: Mapping[str, Any]) -> None:
-    """It gets Kafka's default number of replicas. A topic that exists is left as it is."""
-    admin = opened(KafkaAdminClient, options)
-    try:
-        if topic not in admin.list_topics():
-            configs = {"cleanup.policy": "compact", "segment.ms": str(SEGMENT_MS)}
-            admin.create_topics({topic: {"num_partitions": PARTITIONS, "replication_factor": -1, "configs": configs}})
-    except TopicAlreadyExistsError:
-        pass
-    finally:
-        admin.close()
-
-
-def partition_of(name: str) -> int:
-    """Of a cluster, or of one of its slots (``prod/2``): these are in partitions that follow each other."""
-    cluster, _, slot = name.partition("/")
-    return (zlib.crc32(cluster.encode()) + int(slot or 0)) % PARTITIONS
-
-
-def log_partition_of(cluster: str) -> int:
-    return partition_of(f"{cluster}/{SLOTS}")
-
-
 class Membership(ConsumerRebalanceListener):
-    """The partitions that this collector owns, and the newest record of each cluster in them.
+    """The partitions that this collector owns.
 
     ``clusters``: those of the configuration, or their slots where collectors share them. ``connect`` makes a consumer
     of the group, with the given assignor, and a producer; it raises KafkaError or OSError while Kafka is away.
-    ``begin``, ``write`` and ``stopped`` are called by the loop of each cluster. Kafka gets a partition back when no
-    cluster of it is asked any more and the last memories are written.
+    ``begin`` and ``stopped`` are called by the loop of each cluster. Kafka gets a partition back when no cluster of it
+    is asked any more and the last memories are written.
     ``reach``: what the loops note of RocketMQ's answers. ``logs``: of the clusters that are shared; ``open_log`` makes
     the consumer that reads them. ``went_on`` is called with each turn of the thread, also while Kafka is away.
     """
@@ -161,23 +61,17 @@ class Membership(ConsumerRebalanceListener):
     ) -> None:
         self.reach = reach
         self._clusters = tuple(clusters)
+        self._term = Term(SESSION_MS, REQUEST_MS)
+        self.memories = Memories(topic, self._clusters)
+        self.slot_logs = SlotLogs(topic, self._clusters, logs or {}, open_log, self._term)
         self._partitions = frozenset(map(partition_of, self._clusters))
         self._reported_s = -math.inf
         self._logged = Report()
-        self._logs, self._open_log = dict(logs or {}), open_log
-        self._reader: Any = None  # of the logs
-        self._log_ends: dict[int, Mapping[TopicPartition, int]] = {}  # by partition that is to be owned
-        self._log_records: deque[tuple[str, str, bytes | None]] = deque()  # to write: slot's name, key, value
-        self._log_failure: Exception | None = None
         self._connect, self._went_on = connect, went_on
         self._topic = topic
         self._is_away = False
-        self._records: dict[str, bytes] = {}
-        self._to_write: dict[str, bytes] = {}
-        self._unsaved: set[str] = set()  # clusters of which that was logged
         self._producer: Any = None
         self._assignor = self._new_assignor()
-        self._term = Term(SESSION_MS, REQUEST_MS)
         self._owned: frozenset[int] = frozenset()  # and read to the end
         self._unread: dict[int, int] = {}  # owned, and up to which offset they must be read
         self._read_first = 0  # the partition of these with which the next turn begins
@@ -219,22 +113,6 @@ class Membership(ConsumerRebalanceListener):
         is_asked_for = number in self._assignor.wanted or self.reach.is_in_doubt(cluster)
         return is_asked_for and number not in self._owned and self._term.is_valid(now_s)
 
-    def record(self, cluster: str) -> bytes | None:
-        """The newest record of a cluster that it may ask."""
-        return self._records.get(cluster)
-
-    def write(self, cluster: str, record: bytes) -> None:
-        self._to_write[cluster] = record
-
-    def write_log(self, name: str, key: str, value: bytes | None) -> None:
-        """Adds a record of a slot to the log of its cluster."""
-        self._log_records.append((name, key, value))
-
-    def follow_log(self, name: str) -> None:
-        """Takes up what was read of the log of a slot's cluster, if collectors share it."""
-        if (log_of_cluster := self._logs.get(name.partition("/")[0])) is not None:
-            log_of_cluster.follow()
-
     def stopped(self, cluster: str) -> None:
         """Notes that nothing is asked of the cluster any more."""
         self.reach.stopped(cluster)
@@ -258,8 +136,7 @@ class Membership(ConsumerRebalanceListener):
             self._over.wait(RETRY_AFTER_S)
 
     def _new_assignor(self) -> ReachAssignor:
-        if self._logs:
-            slots = [frozenset(partition_of(f"{one}/{slot}") for slot in range(SLOTS)) for one in self._logs]
+        if slots := self.slot_logs.partitions_of_clusters():
             return SlotAssignor(self._topic, Report(), slots)
         return ReachAssignor(self._topic, Report())
 
@@ -275,7 +152,7 @@ class Membership(ConsumerRebalanceListener):
 
     def _follow(self, consumer: Any) -> None:
         try:
-            self._begin_logs()
+            self.slot_logs.begin()
             self._wait_for_probes()
             consumer.subscribe([self._topic], listener=self)
             connected_s = time.monotonic()
@@ -296,17 +173,17 @@ class Membership(ConsumerRebalanceListener):
                 consumer.close(autocommit=False, timeout_ms=WRITE_WITHIN_S * 1000)
             finally:
                 self._producer.close(timeout=WRITE_WITHIN_S)
-                self._close_log()
+                self.slot_logs.close()
 
     def _turn(self, consumer: Any) -> None:
         for records in consumer.poll(timeout_ms=POLL_MS).values():
-            self._take(records)
+            self.memories.add(records)
         self._note_heartbeat(consumer)
-        if self._reader is not None:
-            self._write_logs(self._owned)
-            self._read_logs()
+        if self.slot_logs.is_open:
+            self.slot_logs.write(self._producer, self._owned)
+            self.slot_logs.read()
         self._note_read(consumer)
-        self._write(self._owned)
+        self.memories.send(self._producer, self._owned)
         self._tell(consumer)
 
     def _tell(self, consumer: Any) -> None:
@@ -346,12 +223,6 @@ class Membership(ConsumerRebalanceListener):
             log.warning("Kafka does not say which collector asks: %s", str(error) or type(error).__name__)
         self._is_away = True
 
-    def _take(self, records: Iterable[Any]) -> None:
-        for record in records:
-            name = (record.key or b"").decode("utf-8", "replace")
-            if name in self._clusters:
-                self._records[name] = record.value
-
     def _note_heartbeat(self, consumer: Any) -> None:
         """kafka-python shows the moments of its heartbeats only here."""
         heartbeat = consumer._coordinator.heartbeat
@@ -375,89 +246,13 @@ class Membership(ConsumerRebalanceListener):
             except KafkaTimeoutError:
                 continue
             try:
-                are_logs_read = self._reader is None or self._are_logs_read(number)
+                are_logs_read = self.slot_logs.is_read(number)
             except KafkaTimeoutError:
                 self._read_first = number + 1
                 return
             if position is not None and position >= self._unread[number] and are_logs_read:
                 del self._unread[number]
                 self._owned |= {number}
-
-    def _write(self, numbers: Iterable[int]) -> None:
-        """Sends the records that wait, of the clusters in these partitions. A failure is logged once a cluster."""
-        for cluster in [one for one in self._to_write if partition_of(one) in numbers]:
-            record = self._to_write.pop(cluster)
-            try:
-                number = partition_of(cluster)
-                sent = self._producer.send(self._topic, key=cluster.encode(), value=record, partition=number)
-                sent.add_errback(partial(self._note_failure, cluster))
-            except (KafkaError, ValueError) as error:
-                self._note_failure(cluster, error)
-
-    def _note_failure(self, cluster: str, error: Exception) -> None:
-        if cluster not in self._unsaved:
-            self._unsaved.add(cluster)
-            log.error("%s: what this collector remembers cannot be saved: %s", cluster, error)
-
-    # --- the logs of clusters that are shared
-
-    def _begin_logs(self) -> None:
-        self._reader, self._log_failure = self._open_log(), None
-        self._log_records.clear()
-        for log_of_cluster in self._logs.values():
-            log_of_cluster.begin()
-
-    def _close_log(self) -> None:
-        if self._reader is not None:
-            reader, self._reader = self._reader, None
-            reader.close(timeout_ms=WRITE_WITHIN_S * 1000)
-
-    def _read_logs(self) -> None:
-        end_s = time.monotonic() + READ_LOG_S
-        while time.monotonic() < end_s and (polled := self._reader.poll(timeout_ms=LOG_POLL_MS)):
-            for record in (record for records in polled.values() for record in records):
-                cluster, _, key = (record.key or b"").decode("utf-8", "surrogatepass").partition("/")
-                if "/" in key and cluster in self._logs:
-                    self._logs[cluster].add(key, record.value)
-
-    def _write_logs(self, numbers: Iterable[int]) -> None:
-        """Sends the records that wait, of the slots in these partitions.
-
-        A record that may or may not have been written ends the membership: the next one reads what is there.
-        """
-        while self._log_records and self._log_failure is None:
-            name, key, value = self._log_records.popleft()
-            cluster = name.partition("/")[0]
-            if partition_of(name) not in numbers or not self._term.is_valid(time.monotonic()):
-                self._log_failure = KafkaError("another collector may ask now")
-                break
-            try:
-                sent = self._producer.send(
-                    self._topic,
-                    key=f"{cluster}/{key}".encode("utf-8", "surrogatepass"),
-                    value=value,
-                    partition=log_partition_of(cluster),
-                )
-                sent.add_errback(self._note_log_failure)
-            except KafkaError as error:
-                self._log_failure = error
-        if self._log_failure is not None:
-            raise KafkaError(f"what this collector asks could not be written: {self._log_failure}")
-
-    def _note_log_failure(self, error: Exception) -> None:
-        self._log_failure = error
-
-    def _are_logs_read(self, number: int) -> bool:
-        """Returns whether all was read that the owners of a partition before this one wrote, of its slots' clusters."""
-        clusters = {name.partition("/")[0] for name in self._clusters if partition_of(name) == number}
-        places = {TopicPartition(self._topic, log_partition_of(cluster)) for cluster in clusters}
-        if number not in self._log_ends:
-            self._log_ends[number] = self._reader.end_offsets(list(places), timeout_ms=READ_LOG_S * 1000)
-        ends = self._log_ends[number]
-        if any((self._reader.position(at, timeout_ms=READ_LOG_S * 1000) or 0) < ends[at] for at in places):
-            return False
-        del self._log_ends[number]
-        return True
 
     # --- what Kafka calls, within poll
 
@@ -470,10 +265,8 @@ class Membership(ConsumerRebalanceListener):
     def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
         self._term.end()
         self._assignor.member_assignment = None  # kafka-python would claim what others own by now
-        self._to_write.clear()  # another collector may have written since
-        if self._reader is not None:
-            self._log_failure = KafkaError("its slots were given to others")
-            self._log_records.clear()
+        self.memories.drop()
+        self.slot_logs.lose()
         self._give_back({one.partition for one in lost})
 
     def _give_back(self, numbers: set[int]) -> None:
@@ -481,7 +274,7 @@ class Membership(ConsumerRebalanceListener):
         self._owned -= numbers
         for number in numbers:
             self._unread.pop(number, None)
-            self._log_ends.pop(number, None)
+            self.slot_logs.give_back(number)
         with self._changed:
             is_over = self._changed.wait_for(
                 lambda: not any(partition_of(cluster) in numbers for cluster in self._asking), STOP_ASKING_WITHIN_S
@@ -490,7 +283,7 @@ class Membership(ConsumerRebalanceListener):
             log.error(
                 "a round did not stop within %s s; another collector takes its cluster over", STOP_ASKING_WITHIN_S
             )
-        self._write(numbers)
+        self.memories.send(self._producer, numbers)
         try:
             self._write_last(numbers)
         except KafkaError as error:
@@ -498,10 +291,10 @@ class Membership(ConsumerRebalanceListener):
 
     def _write_last(self, numbers: set[int]) -> None:
         """Nothing is on its way afterwards, also if a record failed: the next collector would not wait for it."""
-        if self._reader is None:
+        if not self.slot_logs.is_open:
             self._producer.flush(WRITE_WITHIN_S)
             return
         try:
-            self._write_logs({*self._owned, *numbers})
+            self.slot_logs.write(self._producer, {*self._owned, *numbers})
         finally:
             self._producer.flush(DELIVERED_WITHIN_S)
