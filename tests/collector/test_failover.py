@@ -16,7 +16,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from kafka import TopicPartition
+from kafka import KafkaConsumer, TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 
@@ -420,8 +420,51 @@ def test_a_collector_that_is_alone_does_not_look_again_and_again_whether_it_may_
     play(scene, policy=SLOW)
 
 
+class LateHeartbeat:
+    """kafka-python's consumer, of a Kafka that does not answer its heartbeat."""
+
+    def __init__(self) -> None:
+        self.consumer: Any = KafkaConsumer.__new__(KafkaConsumer)
+        self.consumer._closed, self.consumer.config = False, {"max_poll_records": 500, "group_id": "collectors"}
+        self.consumer._refresh_committed_offsets = lambda **_: True
+        self.consumer._fetcher = self.consumer._coordinator = self
+        self.turns = 0
+
+    def poll(self, **_: object) -> bool:
+        return True
+
+    def stable(self) -> bool:
+        return True
+
+    def time_to_next_heartbeat(self) -> float:
+        return 0
+
+    time_to_next_poll = time_to_next_heartbeat
+
+    def fetch_records(self, *_: object, timeout_ms: float, **__: object) -> tuple[dict[TopicPartition, Any], bool]:
+        """A fetch is on its way, so it would wait for the answer."""
+        self.turns += 1
+        time.sleep(timeout_ms / 1000)
+        return {}, False
+
+    def reset_offsets_if_needed(self) -> None: ...
+
+    maybe_validate_positions = validate_offsets_if_needed = reset_offsets_if_needed
+
+
+def test_a_heartbeat_without_an_answer_lets_nothing_spin() -> None:
+    """kafka-python keeps something of each turn, so a collector that was cut from Kafka became large and slow."""
+    late, collectors = LateHeartbeat(), Membership(["prod"], lambda _: (None, None), "collectors", probed())
+    ends_s = time.monotonic() + 1
+    while time.monotonic() < ends_s:
+        assert collectors._polled(late.consumer) == {}
+    assert late.turns <= 10
+
+
 class LosesConnection:
     """A consumer, and a producer, of a Kafka that closes every connection at once."""
+
+    _coordinator = SimpleNamespace(stable=lambda: False)
 
     def poll(self, timeout_ms: int) -> None:
         raise KafkaConnectionError("socket disconnected")

@@ -176,7 +176,7 @@ class Membership(ConsumerRebalanceListener):
                 self.slot_logs.close()
 
     def _turn(self, consumer: Any) -> None:
-        for records in consumer.poll(timeout_ms=POLL_MS).values():
+        for records in self._polled(consumer).values():
             self.memories.add(records)
         self._note_heartbeat(consumer)
         if self.slot_logs.is_open:
@@ -185,6 +185,17 @@ class Membership(ConsumerRebalanceListener):
         self._note_read(consumer)
         self.memories.send(self._producer, self._owned)
         self._tell(consumer)
+
+    def _polled(self, consumer: Any) -> Any:
+        """kafka-python does not wait while an answer to its heartbeat is late. It polls again and again until the time
+        is over, and keeps something of each time until Kafka answers: some 15 MB a second, for half a minute.
+        """
+        coordinator = consumer._coordinator
+        if not (coordinator.stable() and coordinator.time_to_next_heartbeat() <= 0):
+            return consumer.poll(timeout_ms=POLL_MS)
+        found = consumer.poll(timeout_ms=0)
+        self._over.wait(POLL_MS / 1000)
+        return found
 
     def _tell(self, consumer: Any) -> None:
         """Makes the group rebalance, if it must hear of what this collector reaches."""
