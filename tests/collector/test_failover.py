@@ -6,7 +6,7 @@ import logging
 import math
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,8 +17,21 @@ from typing import Any, cast
 
 import pytest
 from kafka import KafkaConsumer, TopicPartition
+from kafka.cluster import ClusterMetadata
+from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
+from kafka.coordinator.base import Generation
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.errors import (
+    GroupAuthorizationFailedError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    MemberIdRequiredError,
+    UnknownMemberIdError,
+)
+from kafka.protocol.consumer import JoinGroupResponse
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from schemas.events import ConsumeProgress
 from streaming.collector import service
@@ -33,6 +46,7 @@ from streaming.collector.failover.topic import (
     PARTITIONS,
     SESSION_MS,
     connect,
+    let_evictions_be_noticed,
     log_partition_of,
     open_log,
     partition_of,
@@ -459,6 +473,53 @@ def test_a_heartbeat_without_an_answer_lets_nothing_spin() -> None:
     while time.monotonic() < ends_s:
         assert collectors._polled(late.consumer) == {}
     assert late.turns <= 10
+
+
+class Answers:
+    """What kafka-python's coordinator talks to: a Kafka that answers with these. It keeps what members claim."""
+
+    def __init__(self, *responses: JoinGroupResponse) -> None:
+        self._manager = self._net = self
+        self.cluster, self.responses, self.claims = ClusterMetadata(), list(responses), list[set[int]]()
+
+    async def send(self, request: Any, **_: object) -> JoinGroupResponse:
+        _, metadata = request.protocols[0]
+        self.claims.append({number for one in metadata.owned_partitions for number in one.partitions})
+        return self.responses.pop(0)
+
+    async def wait_for(self, task: Coroutine[Any, Any, object], _: object) -> object:
+        return await task
+
+    def call_soon(self, work: Callable[[], object]) -> object:
+        return work()
+
+    def call_soon_threadsafe(self, _: object) -> None:
+        """Heartbeats, which are off while it joins."""
+
+    def is_disconnected(self, _: object) -> bool:
+        return False
+
+
+def test_a_collector_that_was_evicted_while_it_joined_claims_nothing() -> None:
+    collectors = Membership(["prod"], lambda _: (None, None), "collectors", probed())
+    collectors._producer = SimpleNamespace(flush=lambda _: None)
+    collectors._owned = frozenset({0, 1, 2})
+    assignor, subscription = collectors._assignor, SubscriptionState()
+    subscription.subscribe(["collectors"], listener=collectors)
+    subscription.assign_from_subscribed([TopicPartition("collectors", number) for number in collectors._owned])
+    assignor.on_assignment(ConsumerProtocolAssignment(1, [("collectors", [*collectors._owned])], b""), 7)
+    kafka = Answers(
+        JoinGroupResponse(error_code=UnknownMemberIdError.errno),
+        JoinGroupResponse(error_code=MemberIdRequiredError.errno, member_id="new"),
+        JoinGroupResponse(error_code=GroupAuthorizationFailedError.errno),  # the end of the test
+    )
+    coordinator = ConsumerCoordinator(kafka, subscription, assignors=[assignor], enable_auto_commit=False)
+    coordinator.coordinator_id, coordinator._generation = "coordinator-1", Generation(7, "old", "")
+    let_evictions_be_noticed(coordinator)
+    with pytest.raises(GroupAuthorizationFailedError):
+        asyncio.run(coordinator.join_group_async())
+    assert kafka.claims == [{0, 1, 2}, set(), set()]
+    assert not collectors._owned
 
 
 class LosesConnection:

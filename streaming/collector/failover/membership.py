@@ -201,7 +201,7 @@ class Membership(ConsumerRebalanceListener):
         """Makes the group rebalance, if it must hear of what this collector reaches."""
         now_s, said = time.monotonic(), self._assignor.said
         self._assignor.report = report = self._report(now_s)
-        # kafka-python claims the partitions of others if it joins again before it knows that it is no member any more
+        # a collector that is none joins anyway
         is_member = self._term.is_valid(now_s)
         if is_member and is_news(report, said, self._owned, self._assignor.wanted, now_s - self._reported_s):
             consumer._coordinator.request_rejoin()  # kafka-python has no public name for it

@@ -43,6 +43,7 @@ def connect(bootstrap_servers: str, options: Mapping[str, Any], topic: str, assi
         },
     )
     try:
+        let_evictions_be_noticed(consumer._coordinator)
         _check_partitions(consumer, topic)
         return consumer, opened(
             KafkaProducer,
@@ -57,6 +58,19 @@ def connect(bootstrap_servers: str, options: Mapping[str, Any], topic: str, assi
     except BaseException:
         consumer.close(autocommit=False, timeout_ms=WRITE_WITHIN_S * 1000)
         raise
+
+
+def let_evictions_be_noticed(coordinator: Any) -> None:
+    """A member that Kafka evicts while it joins again has lost its partitions, too. kafka-python notices that only
+    before it begins to join, and else claims what others own by now. So let it begin again.
+    """
+    reset = coordinator.reset_generation
+
+    def reset_generation(*args: Any, **named: Any) -> None:
+        reset(*args, **named)
+        coordinator.rejoining = False
+
+    coordinator.reset_generation = reset_generation
 
 
 def open_log(bootstrap_servers: str, options: Mapping[str, Any], topic: str, clusters: Iterable[str]) -> Any:
