@@ -19,6 +19,7 @@ from streaming.explain.snapshot_from_facts import KINDS
 from streaming.newest_facts import health_after
 from streaming.tables.fact_rows import KEY_COLUMNS, facts_in, facts_of
 from streaming.tables.query import Selection, is_of_day_from, is_one_of, is_told_by, quoted, selection_of, text
+from streaming.tables.version import require_known_tables
 from streaming.wording.lists import first_of
 from streaming.wording.names import plain
 
@@ -30,7 +31,8 @@ def read_group(tables: str, group: str, cluster: str | None, until: int | None) 
     """The group's facts in their order, at least one. Before them come deleted facts that are still valid.
 
     ``until``: epoch milliseconds, inclusive. Without ``cluster``, only one may have a group of this name. Raises
-    SourceError if there is no table or group, or no fact of it that is as old.
+    SourceError if there is no table or group, or no fact of it that is as old, and CheckpointError for tables of a newer
+    evenkeel.
     """
     log = _open(tables)
     wanted = _of_group("group", group, cluster)
@@ -100,6 +102,7 @@ def read_monitor(tables: str, cluster: str, until: int | None) -> MonitorStatus 
 
 
 def _open(tables: str) -> Selection:
+    require_known_tables(tables)
     path = f"{tables}/{FACTS.name}"
     try:
         log = Selection(path)

@@ -11,8 +11,10 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from schemas.facts import AlertFact, Fact, GroupFact, HealthFact, Payload
+from schemas.tables import FACTS
 from streaming.newest_facts import newest_facts
 from streaming.tables.facts_log import FactsLog
+from streaming.tables.version import require_known_tables
 
 log = logging.getLogger(__name__)
 
@@ -23,14 +25,15 @@ RECENT_DAYS = 1  # older facts of health and groups are not read: there are many
 
 
 class FactsFollower:
-    """A reader of new facts. ``version``: the last commit it has read, None: none; ``table_id``: of the table it reads.
+    """A reader of new facts in the folder ``tables``.
 
+    ``version``: the last commit it has read, None: none; ``table_id``: of the table it reads.
     ``besides``: further kinds of facts, which are read from commits only.
     """
 
     def __init__(
         self,
-        path: str,
+        tables: str,
         table_id: str | None = None,
         version: int | None = None,
         besides: tuple[type[Payload], ...] = (),
@@ -38,7 +41,8 @@ class FactsFollower:
         self.table_id = table_id
         self.version = version
         self._kinds = (*FACT_KINDS, *besides)
-        self._log = FactsLog(path)
+        self._tables = tables
+        self._log = FactsLog(f"{tables}/{FACTS.name}")
         self._is_open = False
         self._polls = 0
 
@@ -46,11 +50,13 @@ class FactsFollower:
         """New facts of alerts, health and groups, oldest commit first; from a snapshot only the newest of each, and of
         groups only those whose events are refused.
 
-        Empty while there is no table. Raises the errors of deltalake and pyarrow; then nothing counts as read.
+        Empty while there is no table. Raises the errors of deltalake and pyarrow, and CheckpointError for tables of a
+        newer evenkeel; then nothing counts as read.
         """
         if not self._is_open:
-            self._is_open = self._log.exists()
-            return self._check_table() if self._is_open else []
+            facts = self._check_table() if self._log.exists() else None
+            self._is_open = facts is not None
+            return facts or []
         facts = self._read_commits()
         self._polls = 0 if facts else self._polls + 1
         if self._polls >= LOOK_EVERY_POLLS:
@@ -60,6 +66,7 @@ class FactsFollower:
 
     def _check_table(self) -> list[Fact]:
         """Check, at the start and at intervals, if another table replaced it, or its log has lost the next commit."""
+        require_known_tables(self._tables)
         table = self._log.table()
         version, table_id = table.version(), str(table.metadata().id)
         is_same = self.table_id == table_id and self.version is not None and self.version <= version
@@ -75,6 +82,8 @@ class FactsFollower:
         if self.version is None:
             return []
         commits = list(islice(self._log.commits(self.version + 1, self._kinds), MAX_COMMITS))
+        if commits:
+            require_known_tables(self._tables)  # a newer evenkeel writes its version before its first facts
         self.version += len(commits)
         return [fact for commit in commits for fact in commit]
 

@@ -25,6 +25,7 @@ from streaming.sinks.pagerduty import PagerDutySink
 from streaming.sinks.sink import Sink
 from streaming.sinks.webhook import WebhookSink
 from streaming.tables.storage import local_path, replayed_by
+from streaming.tables.version import require_known_tables
 
 _BY_HTTP: dict[str, Callable[[str, str, str, float], Sink]] = {
     "webhook": WebhookSink,
@@ -38,8 +39,8 @@ def notifier_settings(
 ) -> NotifierSettings:
     """The settings of the notifier. ``file``: the configuration file, for the commands in a page.
 
-    Raises SetupError if a sink cannot be created, and for tables that a replay made,
-    and for state of a newer evenkeel.
+    Raises SetupError if a sink cannot be created, and for tables that a replay made. Raises it for state of a newer
+    evenkeel, and CheckpointError for tables of one on this machine. An object store may be away: it is asked later.
     """
     maker = replayed_by(config.tables.path)
     if maker is not None:
@@ -47,6 +48,8 @@ def notifier_settings(
             f"the tables in {config.tables.path} were made by '{maker}': what they say is past, and nobody is to be "
             "paged for it; name the tables of 'evenkeel run' in tables.path"
         )
+    if local_path(config.tables.path) is not None:
+        require_known_tables(config.tables.path)
     require_known_form(Path(config.notify.state))
     names = tuple(sink.name for sink in alerts.sinks)
     routes = tuple(

@@ -24,6 +24,7 @@ from streaming.secret_mask import masked
 from streaming.tables.arrow_types import arrow_schema, without_comments
 from streaming.tables.creation import create_table
 from streaming.tables.storage import delta_uri
+from streaming.tables.version import require_known_tables
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class NotificationsTable:
     """A writer that collects rows for some seconds and appends them in one commit. ``folder``: has the waiting rows."""
 
     def __init__(self, tables: str, folder: Path) -> None:
+        self._tables = tables
         self._path = delta_uri(f"{tables}/{NOTIFICATIONS.name}")
         self._folder = folder
         self._lock = Lock()
@@ -122,7 +124,11 @@ class NotificationsTable:
         self._left = []
 
     def _append(self, batch: _Batch) -> None:
-        """Append rows. The table's columns are updated first: an older evenkeel may have created it at any time."""
+        """Append rows. The table's columns are updated first: an older evenkeel may have created it at any time.
+
+        A newer one may have taken the tables meanwhile. Then the rows wait until a notifier that knows them writes them.
+        """
+        require_known_tables(self._tables)
         create_table(self._path, NOTIFICATIONS)
         write_deltalake(
             self._path,

@@ -191,7 +191,7 @@ class _Notifier:
         self._settings, self._stopping, self._counts = settings, stopping, counts
         self._notifications = notifications
         self._position = load(settings.state / POSITION, Position)
-        self._facts = FactsFollower(f"{settings.tables}/facts", self._position.table_id, self._position.version)
+        self._facts = FactsFollower(settings.tables, self._position.table_id, self._position.version)
         self._silences = SilenceFiles(settings.state)
         self._started_ts = settings.now_ms()
         self._state: CurrentState | None = None

@@ -19,6 +19,7 @@ from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.silences import Silence
 from streaming.tables.arrow_types import arrow_schema
 from streaming.tables.storage import delta_uri, files_in, local_path
+from streaming.tables.version import require_known_tables
 
 TABLES: tuple[Table, ...] = (*CURRENT, *HISTORY, NOTIFICATIONS, FACTS)
 VIEWS = Path(__file__).with_name("views.sql")
@@ -50,7 +51,9 @@ class Answer:
 
 
 class Database:
-    """The database. Raises SetupError if DuckDB is not installed, and SourceError without tables of evenkeel."""
+    """The database. Raises SetupError if DuckDB is not installed, SourceError without tables of evenkeel, and
+    CheckpointError for those of a newer one.
+    """
 
     def __init__(self, tables: str, notifier_state: Path) -> None:
         self._tables, self._silences = tables, SilenceFiles(notifier_state)
@@ -78,6 +81,7 @@ class Database:
 
     def _refresh(self) -> bool:
         """Register the tables as they are now. Returns whether there is any."""
+        require_known_tables(self._tables)
         self._db.register("silences", _rows_of(self._silences.all()))
         registered = [self._register(table) for table in TABLES]
         return any(registered)

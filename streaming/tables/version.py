@@ -1,7 +1,8 @@
-"""The version of all tables together, in a file beside them: an evenkeel that is older than they are does not write.
+"""The version of all tables together, in a file beside them: an evenkeel that is older neither writes nor reads them.
 
-Columns and fields that are added need no new version: an older evenkeel writes rows without them. Add one to
-``TABLES_VERSION`` if it would do harm. Tables without the file were made by 0.1.0.
+Columns and fields that are added need no new version: an older evenkeel writes rows without them, and does not read
+them. Add one to ``TABLES_VERSION`` if it would do harm, or read rows wrongly. Tables without the file were made by
+0.1.0.
 """
 
 import msgspec
@@ -26,8 +27,8 @@ def require_known_tables(tables: str) -> int:
         raise CheckpointError(f"{tables}/{_FILE} cannot be read ({error}): restore it, or delete it") from error
     if made > TABLES_VERSION:
         raise CheckpointError(
-            f"the tables in {tables} are of version {made}, and this evenkeel writes version {TABLES_VERSION}: start "
-            "the newer evenkeel again, or name another folder in tables.path"
+            f"the tables in {tables} are of version {made}, and this evenkeel knows version {TABLES_VERSION}: start "
+            "the newer evenkeel, or name another folder in tables.path"
         )
     return made
 

@@ -38,7 +38,7 @@ def drop_log(table: Path, until: int) -> None:
 
 
 def test_facts_come_once_and_only_those_that_matter(table: Path) -> None:
-    follower = FactsFollower(str(table))
+    follower = FactsFollower(str(table.parent))
     assert follower.read() == [], "there is no table yet"
     commit(table, [alert(), OTHER, health()])
     assert follower.read() == [alert(), health()]
@@ -51,27 +51,27 @@ def test_facts_come_once_and_only_those_that_matter(table: Path) -> None:
 
 def test_a_group_whose_events_are_refused_is_heard_of(table: Path) -> None:
     """Else nobody is notified that evenkeel cannot see it."""
-    follower = FactsFollower(str(table))
+    follower = FactsFollower(str(table.parent))
     refused, taken = of_group("g", 5, refused_since=7), of_group("g", 6)
     commit(table, [refused, of_group("h", 1)])
     assert follower.read() == [refused], "of a snapshot: only what is refused"
     commit(table, [taken])
     assert follower.read() == [taken]
-    assert FactsFollower(str(table)).read() == []
+    assert FactsFollower(str(table.parent)).read() == []
 
 
 def test_restart_goes_on_where_it_stopped(table: Path) -> None:
     commit(table, [alert()])
-    follower = FactsFollower(str(table))
+    follower = FactsFollower(str(table.parent))
     follower.read()
     commit(table, [alert("h")])
-    assert FactsFollower(str(table), follower.table_id, follower.version).read() == [alert("h")]
+    assert FactsFollower(str(table.parent), follower.table_id, follower.version).read() == [alert("h")]
 
 
 def test_compaction_tells_nothing(table: Path) -> None:
     for seq in range(1, 4):
         commit(table, [alert(seq=seq, at=seq)])
-    follower = FactsFollower(str(table))
+    follower = FactsFollower(str(table.parent))
     follower.read()
     DeltaTable(table).optimize.compact()
     assert follower.read() == []
@@ -81,7 +81,7 @@ def test_compaction_tells_nothing(table: Path) -> None:
 
 def test_what_is_compacted_before_it_was_read_is_read_from_where_it_was(table: Path) -> None:
     commit(table, [alert()])
-    follower = FactsFollower(str(table))
+    follower = FactsFollower(str(table.parent))
     follower.read()
     commit(table, [alert(seq=2, at=1)])
     DeltaTable(table).optimize.compact()
@@ -90,12 +90,12 @@ def test_what_is_compacted_before_it_was_read_is_read_from_where_it_was(table: P
 
 def test_log_that_was_cut_off_is_caught_up_with_from_a_snapshot(table: Path) -> None:
     commit(table, [alert()])
-    follower = FactsFollower(str(table))
+    follower = FactsFollower(str(table.parent))
     follower.read()
     commit(table, [alert(seq=2, at=1), alert("h")])
     commit(table, [alert(seq=3, at=2, state="resolved", fired=0), health(), health(at=15), OTHER])
     drop_log(table, 1)
-    late = FactsFollower(str(table), follower.table_id, follower.version)
+    late = FactsFollower(str(table.parent), follower.table_id, follower.version)
     told = [alert(seq=3, at=2, state="resolved", fired=0), alert("h"), health(at=15)]
     assert sorted(late.read(), key=lambda fact: fact.seq) == sorted(told, key=lambda fact: fact.seq)
     assert late.version == 2
@@ -104,7 +104,7 @@ def test_log_that_was_cut_off_is_caught_up_with_from_a_snapshot(table: Path) -> 
 def test_log_that_is_cut_off_while_it_watches_is_noticed(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facts_follower, "LOOK_EVERY_POLLS", 2)
     commit(table, [alert()])
-    follower = FactsFollower(str(table))
+    follower = FactsFollower(str(table.parent))
     follower.read()
     commit(table, [alert(seq=2, at=1)])
     commit(table, [alert(seq=3, at=2)])
@@ -116,7 +116,7 @@ def test_first_look_at_a_table_is_a_snapshot_of_what_is_newest(table: Path) -> N
     day = 86_400
     commit(table, [alert(at=0), alert("old", at=-40 * day)])
     commit(table, [health(at=-3 * day), health(at=-30), health(at=0, rounds=0, lag=30), alert(seq=2, at=1)])
-    told = FactsFollower(str(table)).read()
+    told = FactsFollower(str(table.parent)).read()
     assert sorted(told, key=lambda fact: (fact.payload.fact, fact.ts)) == [
         alert("old", at=-40 * day), alert(seq=2, at=1), health(at=-30), health(at=0, rounds=0, lag=30),
     ]  # fmt: skip
@@ -126,19 +126,19 @@ def test_another_table_in_its_place_is_read_afresh(table: Path, monkeypatch: pyt
     monkeypatch.setattr(facts_follower, "LOOK_EVERY_POLLS", 1)
     commit(table, [alert()])
     commit(table, [alert(seq=2, at=1)])
-    follower = FactsFollower(str(table))
+    follower = FactsFollower(str(table.parent))
     follower.read()
     known = follower.table_id
     shutil.rmtree(table)
     commit(table, [alert("h")])
     assert follower.read() == [alert("h")]
     assert follower.table_id != known
-    assert FactsFollower(str(table), known, 1).read() == [alert("h")]
+    assert FactsFollower(str(table.parent), known, 1).read() == [alert("h")]
 
 
 def test_what_cannot_be_read_is_read_the_next_time(table: Path) -> None:
     commit(table, [alert()])
-    follower = FactsFollower(str(table))
+    follower = FactsFollower(str(table.parent))
     follower.read()
     before = set(table.rglob("*.parquet"))
     commit(table, [alert("f")])

@@ -14,6 +14,7 @@ from streaming.newest_facts import GroupName
 from streaming.projections.progress import Progress, read_progress
 from streaming.tables.facts_log import FactsLog
 from streaming.tables.query import Selection, damage_said, is_of_day_from, millis, text
+from streaming.tables.version import require_known_tables
 from streaming.web.views.known import Known
 
 KINDS: tuple[type[Payload], ...] = (AlertFact, GroupFact, MemberFact, MembershipFact, QueueFact, RebalanceFact)
@@ -22,12 +23,14 @@ MOST_NOTIFICATIONS = 50
 
 
 def read_now(tables: str, name: GroupName, known: Known, now: int, hours: int) -> list[Fact]:
-    """The group's newest facts and those of the last hours, at least one. Raises SourceError if there is none.
+    """The group's newest facts and those of the last hours, at least one. Raises SourceError if there is none,
+    and CheckpointError for tables of a newer evenkeel.
 
     A batch is written to the tables one after the other, and half of it may be missing if the process ends. So all
     facts newer than the last whole batch are read from the facts table, after the other tables: together they are as of
     one commit.
     """
+    require_known_tables(tables)
     since = min([now - hours * 3_600_000, *_beginnings(name, known)])
     progress = read_progress(tables)
     facts = read_expired(tables, name[1], name[0], None, since, (*KEPT_LONGER, MEMBERSHIP_CHANGES, REBALANCES))

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from threading import Event, Lock, Thread
 
 from schemas.facts import RebalanceFact
-from schemas.tables import FACTS
 from streaming.newest_facts import GroupName
 from streaming.notifier.facts_follower import FactsFollower
 from streaming.projections.progress import read_progress
 from streaming.tables.storage import replayed_by
+from streaming.tables.version import require_known_tables
 from streaming.wall_clock import now_ms
 from streaming.web.live.first_read import first_facts
 from streaming.web.views.known import Known
@@ -140,12 +140,12 @@ class Watch:
 
     def _begin(self) -> None:
         """Read the tables, then the facts that are not in the tables yet."""
+        require_known_tables(self.tables)
         progress = read_progress(self.tables)
         self._known = Known()
         self._known.take(first_facts(self.tables))
-        path = f"{self.tables}/{FACTS.name}"
         if progress is None:
-            self._follower = FactsFollower(path, besides=BESIDES)
+            self._follower = FactsFollower(self.tables, besides=BESIDES)
         else:
             done = progress.done
-            self._follower = FactsFollower(path, done.table, done.version - 1, BESIDES)
+            self._follower = FactsFollower(self.tables, done.table, done.version - 1, BESIDES)
