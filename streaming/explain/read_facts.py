@@ -31,8 +31,8 @@ def read_group(tables: str, group: str, cluster: str | None, until: int | None) 
     """The group's facts in their order, at least one. Before them come deleted facts that are still valid.
 
     ``until``: epoch milliseconds, inclusive. Without ``cluster``, only one may have a group of this name. Raises
-    SourceError if there is no table or group, or no fact of it that is as old, and CheckpointError for tables of a newer
-    evenkeel.
+    SourceError if there is no table or group, or no fact of it that is as old, and CheckpointError for tables of a
+    newer evenkeel.
     """
     log = _open(tables)
     wanted = _of_group("group", group, cluster)

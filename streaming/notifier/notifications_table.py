@@ -126,7 +126,7 @@ class NotificationsTable:
     def _append(self, batch: _Batch) -> None:
         """Append rows. The table's columns are updated first: an older evenkeel may have created it at any time.
 
-        A newer one may have taken the tables meanwhile. Then the rows wait until a notifier that knows them writes them.
+        A newer one may have taken the tables meanwhile. Then the rows wait for a notifier that knows them.
         """
         require_known_tables(self._tables)
         create_table(self._path, NOTIFICATIONS)

@@ -85,6 +85,8 @@ class SettingsInForce:
                 f"{settings.state} (notify.state) cannot be written: {unsaved[0]}; a reload would send pages again, "
                 "and would not end others. Make it writable (is its disk full?), and reload again"
             )
+        if settings.heartbeat is not None and self.settings.heartbeat is not None:
+            settings.heartbeat.take_over(self.settings.heartbeat)
         self.settings = settings
 
 

@@ -1,8 +1,8 @@
 """The process that writes the projections, at low priority, and its supervisor in the job's process.
 
-The first line of its standard input has its settings, as JSON. It ends when that input ends, together with its parent.
-It ignores signals, which its parent handles: Ctrl-C and service managers send them to both. The interval of the
-projections stands in the table ``[job]`` of ``config/sections``.
+The first line of its standard input has its settings, as JSON; each further line is the level of the log from then on.
+It ends when that input ends, together with its parent. It ignores signals, which its parent handles: Ctrl-C and service
+managers send them to both. The interval of the projections stands in the table ``[job]`` of ``config/sections``.
 """
 
 import ctypes
@@ -56,7 +56,6 @@ class ProjectionSettings(Struct, frozen=True, kw_only=True):
     tables: str
     seconds: float
     keep_days: dict[str, int] | None = None
-    log_level: str
     log_format: str
 
 
@@ -65,7 +64,6 @@ def projection_settings(config: Config) -> ProjectionSettings:
         tables=config.tables.path,
         seconds=config.job.projection_seconds,
         keep_days=config.tables.retention_days.model_dump() if config.job.maintenance else None,
-        log_level=config.log.level,
         log_format=config.log.format,
     )
 
@@ -76,15 +74,18 @@ def keep_running(
     is_lost: Callable[[], bool] = lambda: False,
     retry_after_s: float = RETRY_AFTER_S,
 ) -> None:
-    """Keep it running until ``stop``. If it ends, it starts again after a pause. It writes to our standard error.
+    """Keep it running until ``stop``. If it ends, it starts again after a pause. It writes to our standard error, and
+    its log has the level of ours, which a reload may change.
 
     Once ``is_lost``, another process may write the tables soon: it is killed, and does not start again.
     """
     while not stop.is_set():
         try:
             with _process(settings) as process:
+                level = None
                 while process.poll() is None and not is_lost() and not stop.wait(POLL_S):
-                    pass
+                    if level != (level := logging.getLogger().level):
+                        _give(process, str(level).encode())
                 if is_lost():
                     process.kill()
                     return
@@ -103,9 +104,7 @@ def _process(settings: ProjectionSettings) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE)
     assert process.stdin is not None
     try:
-        with suppress(BrokenPipeError):
-            process.stdin.write(msgspec.json.encode(settings) + b"\n")
-            process.stdin.flush()
+        _give(process, msgspec.json.encode(settings))
         yield process
     finally:
         with suppress(BrokenPipeError):
@@ -117,6 +116,13 @@ def _process(settings: ProjectionSettings) -> Iterator[subprocess.Popen[bytes]]:
             process.wait()
 
 
+def _give(process: subprocess.Popen[bytes], line: bytes) -> None:
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        process.stdin.write(line + b"\n")
+        process.stdin.flush()
+
+
 def main() -> None:
     """Run the process. The exit status is 0 once standard input has ended, 1 after an error, which is logged."""
     os.nice(NICENESS)
@@ -126,7 +132,8 @@ def main() -> None:
     if local_path(settings.tables) is None:
         _be_killed_with_parent()
     hide([*passwords_in(settings.tables), *secrets_in_environment(os.environ)])
-    configure_logs(Log(level=settings.log_level, format=settings.log_format))  # type: ignore[arg-type]
+    configure_logs(Log(format=settings.log_format))  # type: ignore[arg-type]
+    _take_level(sys.stdin.buffer.readline())
     stop = Event()
     Thread(target=_end_with_parent, args=(stop,), name="parent", daemon=True).start()
     status = _status_of(settings, stop)
@@ -177,10 +184,19 @@ def keep_projecting(settings: ProjectionSettings, stop: Event) -> None:
             pass
 
 
+def _take_level(line: bytes) -> None:
+    """Take the level of the parent's log, which a reload may have changed. Empty: the parent has ended already."""
+    if line:
+        logging.getLogger().setLevel(int(line))
+
+
 def _end_with_parent(stop: Event) -> None:
-    """End with the parent. Work that is not done in time is interrupted, and repeated by the next process."""
-    while os.read(sys.stdin.fileno(), 1):
-        pass
+    """Take the levels of the parent's log until it ends, then end too.
+
+    Work that is not done in time is interrupted, and repeated by the next process.
+    """
+    for line in sys.stdin.buffer:
+        _take_level(line)
     stop.set()
     time.sleep(LAST_FACTS_WITHIN_S)
     log.warning(

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from threading import enumerate as enumerate_threads
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from deltalake import DeltaTable
 
 from schemas.tables import NOTIFICATIONS
 from streaming.loopback.kafka import free_port
-from streaming.notifier import notifications_table, threads
+from streaming.notifier import heartbeat, notifications_table, threads
 from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.heartbeat import Heartbeat
 from streaming.notifier.retries import RetryPolicy
@@ -283,6 +284,41 @@ def test_heartbeat_goes_on_only_while_all_is_well(plan: Any, clock: Clock, tmp_p
             before = len(pulse.got)
             time.sleep(0.05)
             assert len(pulse.got) == before, "a sink that fails is not well"
+
+
+class Waits(Event):
+    """It keeps how long each wait would be, and does not wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waits.append(round(timeout or 0))
+        return len(self.waits) > 5
+
+
+def test_a_reload_delays_no_heartbeat(plan: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With reloads more often than the interval no call would come."""
+    clock = SimpleNamespace(monotonic=lambda: 0)
+    monkeypatch.setattr(heartbeat, "time", clock)
+    in_force, stop = SettingsInForce(plan(heartbeat=Heartbeat("http://x", 60))), Waits()
+    for at in (20, 40):
+        clock.monotonic = lambda at=at: at
+        in_force.take(plan(heartbeat=Heartbeat("http://x", 60)), NotifierCounts())
+    assert in_force.settings.heartbeat is not None
+    in_force.settings.heartbeat.run(lambda: False, stop)
+    assert stop.waits[0] == 20
+
+
+def test_a_heartbeat_that_was_due_comes_when_all_is_well_again() -> None:
+    """Also at once after a reload, when the facts are not read yet."""
+    answers, stop = iter([True, False, False, True, True]), Waits()
+    with Server() as pulse:
+        Heartbeat(f"{pulse.url}/ping", 3600).run(lambda: next(answers), stop)
+        assert len(pulse.got) == 3
+    again = heartbeat.AGAIN_S
+    assert stop.waits == [3600, 3600, again, again, 3600, 3600]
 
 
 @pytest.mark.slow

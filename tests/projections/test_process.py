@@ -48,7 +48,7 @@ def children() -> list[psutil.Process]:
 def running(tmp_path: Path) -> Iterator[Path]:
     """The folder of tables that a supervised process keeps up to date."""
     stop = Event()
-    settings = ProjectionSettings(tables=str(tmp_path), seconds=0.1, log_level="INFO", log_format="text")
+    settings = ProjectionSettings(tables=str(tmp_path), seconds=0.1, log_format="text")
     keeper = Thread(target=keep_running, args=(settings, stop), kwargs={"retry_after_s": 0.1})
     keeper.start()
     yield tmp_path
@@ -103,7 +103,7 @@ def test_one_that_cannot_be_started_ends_nobody(
 ) -> None:
     monkeypatch.setattr(projections_process, "COMMAND", ("/no/such/python",))
     stop = Event()
-    settings = ProjectionSettings(tables="/nowhere", seconds=1, log_level="INFO", log_format="text")
+    settings = ProjectionSettings(tables="/nowhere", seconds=1, log_format="text")
     keeper = Thread(target=keep_running, args=(settings, stop), kwargs={"retry_after_s": 0.01})
     keeper.start()
     wait_until(lambda: caplog.text.count("the projections cannot be started") >= 2)
@@ -111,9 +111,45 @@ def test_one_that_cannot_be_started_ends_nobody(
     keeper.join(PATIENCE_S)
 
 
+REPORTS = """
+import logging
+from streaming.projections import process
+def report(settings, stop):
+    while not stop.wait(0.05):
+        print("level", logging.getLogger().level, flush=True)
+process.keep_projecting = report
+process.main()
+"""
+
+
+def test_its_log_has_the_level_of_its_parent_also_after_a_reload_and_a_kill(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(projections_process, "COMMAND", (sys.executable, "-c", REPORTS))
+    stop = Event()
+    settings = ProjectionSettings(tables="/nowhere", seconds=1, log_format="text")
+    keeper = Thread(target=keep_running, args=(settings, stop), kwargs={"retry_after_s": 0.01})
+    caplog.set_level("ERROR")
+    keeper.start()
+    reported = {"level 40"}
+    try:
+        wait_until(lambda: set(capfd.readouterr().out.splitlines()) & reported)
+        caplog.set_level("DEBUG")
+        reported = {"level 10"}
+        wait_until(lambda: set(capfd.readouterr().out.splitlines()) & reported)
+        (process,) = psutil.Process().children()
+        process.kill()
+        process.wait()
+        capfd.readouterr()
+        wait_until(lambda: set(capfd.readouterr().out.splitlines()) & reported)
+    finally:
+        stop.set()
+        keeper.join(PATIENCE_S)
+
+
 def test_its_last_facts_are_in_the_tables_when_it_has_ended(tmp_path: Path) -> None:
     stop = Event()
-    settings = ProjectionSettings(tables=str(tmp_path), seconds=3600, log_level="INFO", log_format="text")
+    settings = ProjectionSettings(tables=str(tmp_path), seconds=3600, log_format="text")
     keeper = Thread(target=keep_running, args=(settings, stop))
     commit(tmp_path / "facts", three_days()[0])
     keeper.start()
@@ -127,7 +163,7 @@ def test_its_last_facts_are_in_the_tables_when_it_has_ended(tmp_path: Path) -> N
 
 def test_it_is_killed_when_another_job_may_write_the_tables_soon(tmp_path: Path) -> None:
     lost = Event()
-    settings = ProjectionSettings(tables=str(tmp_path), seconds=3600, log_level="INFO", log_format="text")
+    settings = ProjectionSettings(tables=str(tmp_path), seconds=3600, log_format="text")
     keeper = Thread(target=keep_running, args=(settings, Event(), lost.is_set))
     commit(tmp_path / "facts", three_days()[0])
     keeper.start()
@@ -145,7 +181,7 @@ import sys
 from threading import Event
 from streaming.projections.process import ProjectionSettings
 from streaming.projections.process import keep_running
-keep_running(ProjectionSettings(tables=sys.argv[1], seconds=0.1, log_level="INFO", log_format="text"), Event())
+keep_running(ProjectionSettings(tables=sys.argv[1], seconds=0.1, log_format="text"), Event())
 """
 
 

@@ -27,7 +27,7 @@ import sys
 from threading import Event
 from streaming.projections.process import ProjectionSettings, keep_running
 tables, seconds = sys.argv[1], float(sys.argv[2])
-keep_running(ProjectionSettings(tables=tables, seconds=seconds, log_level="INFO", log_format="text"), Event())
+keep_running(ProjectionSettings(tables=tables, seconds=seconds, log_format="text"), Event())
 """
 
 
