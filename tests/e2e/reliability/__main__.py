@@ -40,6 +40,10 @@ def _write(path: Path, rounds: Iterable[Round]) -> None:
     path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in rounds))
 
 
+def _read(path: Path) -> list[Round]:
+    return [msgspec.json.decode(line, type=Round) for line in path.read_bytes().splitlines()]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.reliability", description=__doc__)
     parser.add_argument("--rounds", type=int, default=200)
@@ -50,15 +54,27 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=math.inf, help="no round begins later")
     parser.add_argument("--report", type=Path, help="a file for the figures of each round, as lines of JSON")
     parser.add_argument("--folder", type=Path, help="where logs are kept; without it they are deleted")
+    parser.add_argument("--table-of", type=Path, nargs="+", metavar="REPORT", help="play nothing: the table of reports")
     args = parser.parse_args()
+    if args.table_of:
+        print("\n".join(table([one for path in args.table_of for one in _read(path)])))
+        return
+    rounds: list[Round] = []
+
+    def add(one: Round) -> None:
+        rounds.append(one)
+        _show(one)
+
     ends_s = time.monotonic() + 60 * args.minutes
     with tempfile.TemporaryDirectory() as scratch:
         folder = args.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         faults = [args.only] * args.rounds if args.only else chosen(args.rounds, args.seed)
-        rounds = played(folder, faults, args.seed, args.collectors, args.away_seconds, ends_s, _show)
-    if args.report:
-        _write(args.report, rounds)
+        try:
+            played(folder, faults, args.seed, args.collectors, args.away_seconds, ends_s, add)
+        finally:
+            if args.report:
+                _write(args.report, rounds)
     print("\n".join(table(rounds)))
 
 

@@ -33,8 +33,11 @@ def played(
     away_s: float,
     ends_s: float,
     on_round: Callable[[Round], None],
-) -> list[Round]:
-    """Rounds with these faults, until all are done or ``ends_s`` (monotonic) is over."""
+) -> None:
+    """Rounds with these faults, until all are done or ``ends_s`` (monotonic) is over.
+
+    ``on_round`` gets each round. Its events and pages are counted at the end, also if a fault cannot be played.
+    """
     victims = random.Random(seed)
     with Stage(folder, collectors) as stage:
         for asker in stage.askers:
@@ -44,22 +47,23 @@ def played(
         time.sleep(CALM_S)
         rounds: list[Round] = []
         turns: list[int] = []
-        for number, fault in enumerate(faults):
-            if time.monotonic() > ends_s:
-                break
-            if number % TURNS_EVERY == 0:
-                turns.append(_turn(stage, is_ill=len(turns) % 2 == 1))
-            one = Round(number, fault, time.monotonic(), now_ms())
-            FAULTS[fault](stage, stage.asker_of(victims.choice(CLUSTERS)), away_s)
-            one.is_over = stage.wait_until_settled(OVER_WITHIN_S)
-            one.ended_s = time.monotonic()
-            count_requests(stage, one, rounds[-1].ended_s if rounds else one.began_s)
-            rounds.append(one)
-            on_round(one)
-            if number % TURNS_EVERY == TURNS_EVERY - 1:
-                time.sleep(CALM_S)
-        count_events(stage, rounds, illnesses(began_ts, turns))
-    return rounds
+        try:
+            for number, fault in enumerate(faults):
+                if time.monotonic() > ends_s:
+                    break
+                if number % TURNS_EVERY == 0:
+                    turns.append(_turn(stage, is_ill=len(turns) % 2 == 1))
+                one = Round(number, fault, time.monotonic(), now_ms())
+                FAULTS[fault](stage, stage.asker_of(victims.choice(CLUSTERS)), away_s)
+                one.is_over = stage.wait_until_settled(OVER_WITHIN_S)
+                one.ended_s = time.monotonic()
+                count_requests(stage, one, rounds[-1].ended_s if rounds else one.began_s)
+                rounds.append(one)
+                on_round(one)
+                if number % TURNS_EVERY == TURNS_EVERY - 1:
+                    time.sleep(CALM_S)
+        finally:
+            count_events(stage, rounds, illnesses(began_ts, turns))
 
 
 def _turn(stage: Stage, is_ill: bool) -> int:
