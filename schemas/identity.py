@@ -35,6 +35,17 @@ def is_retry_topic(topic: str) -> bool:
     return topic.startswith(RETRY_TOPIC_PREFIX)
 
 
+def producer_of_slot(producer: str, slot: int) -> str:
+    """The name of a producer that asks one slot of a cluster, where collectors share it."""
+    return f"{producer}/{slot}"
+
+
+def slot_of(producer: str) -> int | None:
+    """The slot that the producer asks; None: its name has none, so it asks whole clusters."""
+    _, slash, slot = producer.rpartition("/")
+    return int(slot) if slash and slot.isdecimal() else None
+
+
 def host_of(client_id: str) -> str:
     """The host of a client id, ``ip@instance``. A restarted process keeps its host, and mostly takes a new id."""
     return client_id.partition("@")[0]

@@ -7,6 +7,7 @@ from os import getpid
 from pathlib import Path
 from typing import NoReturn
 
+from schemas.identity import producer_of_slot
 from streaming.collector.failover.membership import Membership
 from streaming.collector.failover.reach import Reach
 from streaming.collector.failover.topic import connect, open_log
@@ -126,5 +127,5 @@ def client_options(config: Config) -> dict[str, object]:
 
 def source_name(now_ms: int, slot: int | None = None) -> str:
     """The life of this producer, for people too. Each slot of a cluster is a producer."""
-    of_slot = "" if slot is None else f"/{slot}"
-    return f"collector {socket.gethostname()} {getpid()} {now_ms}"[: 255 - len(of_slot)] + of_slot
+    name = f"collector {socket.gethostname()} {getpid()} {now_ms}"
+    return name[:255] if slot is None else producer_of_slot(name[:250], slot)

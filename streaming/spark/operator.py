@@ -20,7 +20,7 @@ from msgspec import Struct
 from schemas.ddl import sql_type
 from schemas.facts import Fact
 from streaming.core.settings import Settings
-from streaming.core.shard import ClusterCounts, Record, fold
+from streaming.core.shard import ClusterCounts, Record, SlotCounts, fold
 from streaming.core.state.packing import RESEED
 from streaming.core.state.restore import SEED_TOPIC
 from streaming.errors import StateVersionError
@@ -58,13 +58,17 @@ class RecordsRead(Struct, frozen=True):
 
 
 class ShardReport(Struct, frozen=True):
-    """The report of one call: the records it read, the size of the shard's state, and the core's counts."""
+    """The report of one call: the records it read, the size of the shard's state, and the core's counts.
+
+    ``slots``: of all its groups.
+    """
 
     shard: int
     state_bytes: int
     facts: int
     read: list[RecordsRead]
     cluster_counts: list[ClusterCounts]
+    slots: list[SlotCounts] = []
 
 
 def shard_operator(settings: Settings) -> Callable[[Any, Iterable[pd.DataFrame], Any], Iterator[pd.DataFrame]]:
@@ -78,7 +82,7 @@ def shard_operator(settings: Settings) -> Callable[[Any, Iterable[pd.DataFrame],
         state.update((kept,))
         read = Counter((record.topic or "", record.partition) for record in records if record.partition is not None)
         counts = [RecordsRead(topic, partition, count) for (topic, partition), count in read.items()]
-        report = ShardReport(shard, len(kept), len(folded.facts), counts, folded.cluster_counts)
+        report = ShardReport(shard, len(kept), len(folded.facts), counts, folded.cluster_counts, folded.slots)
         reported = OutputRow(REPORT, shard, 0, "", "", "", None, 0, _json(report))
         yield pd.DataFrame([*(fact_row(shard, fact) for fact in folded.facts), reported], columns=OutputRow._fields)
 

@@ -6,9 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from schemas.events import AnyEvent, AssignmentReport, Round
+from schemas.identity import producer_of_slot, slot_of
 from streaming.collector.failover.assignor import ReachAssignor, SlotAssignor
 from streaming.collector.failover.reach import Report
 from streaming.collector.failover.topic import log_partition_of, partition_of
@@ -26,12 +28,20 @@ from streaming.collector.probing.share import (
 )
 from streaming.collector.wire.client import Lane, RemotingClient
 from streaming.core.default_settings import DEFAULT_SETTINGS
+from streaming.core.shard import fold
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import Refused, take
+from streaming.notices.notice import MonitorTrouble
+from streaming.notifier.monitor_health import MonitorLimits, cluster_trouble
+from streaming.notifier.open_alerts import OpenAlerts
+from streaming.spark.health import BatchSummary, Health, Sight
+from streaming.spark.kafka_offsets import Loss
+from streaming.spark.operator import ShardReport
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 from tests.collector.test_cluster_probe import QUICK
 from tests.collector.test_reach import rebalanced
+from tests.core.fleet import record_of
 
 Record = tuple[str, bytes | None]
 GROUPS = [f"group-{number}" for number in range(12)]
@@ -317,7 +327,15 @@ def shared_probe(
     share = Share(slot, log, log.add, policy.report_empty_ms)
     client = RemotingClient(policy.timeout_ms / 1000, share_of=SLOTS)
     return ClusterProbe(
-        "prod", policy, client, fake.namesrv, f"of {slot}", events.extend, lambda _: None, share, dropped
+        "prod",
+        policy,
+        client,
+        fake.namesrv,
+        producer_of_slot("of", slot),
+        events.extend,
+        lambda _: None,
+        share,
+        dropped,
     )
 
 
@@ -349,29 +367,65 @@ def test_groups_with_a_common_client_get_rounds_of_one_collector_and_go_home_aga
         async with fake.running():
             probes = [shared_probe(fake, slot, log, events) for slot in range(SLOTS)]
             sources = await sources_after(probes, 6)
-            assert sources[one] == sources[other] == "of 1"
-            assert {f"of {home_of(name)}" for name in GROUPS if name != other} == {
+            assert sources[one] == sources[other] == "of/1"
+            assert {f"of/{home_of(name)}" for name in GROUPS if name != other} == {
                 source for name, source in sources.items() if name != other
             }
             fake.groups[other].members.pop()
             await sources_after(probes, 1)
             monkeypatch.setattr(share_module, "RETURN_MS", 0)
             sources = await sources_after(probes, 4)
-            assert (sources[one], sources[other]) == ("of 1", "of 3")
+            assert (sources[one], sources[other]) == ("of/1", "of/3")
             monkeypatch.setattr(share_module, "RETURN_MS", RETURN_MS)
             fake.groups[other].members.append(FakeClient("shared"))
-            assert (await sources_after(probes, 4))[other] == "of 1"
+            assert (await sources_after(probes, 4))[other] == "of/1"
             for each in probes:
                 await each.close()
 
     asyncio.run(scene())
     reports = {(event.source, event.client_id) for event in events if isinstance(event, AssignmentReport)}
-    assert {source for source, client_id in reports if client_id == "shared"} == {"of 1"}
+    assert {source for source, client_id in reports if client_id == "shared"} == {"of/1"}
     assert refused_by_the_job(events, other) == []
     numbers = defaultdict(list)
     for event in events:
         numbers[event.source, event.group].append(event.seq)
     assert all(found == list(range(len(found))) for found in numbers.values())
+
+
+def test_the_job_finds_a_slot_of_which_no_rounds_come() -> None:
+    """From the rounds of the collectors to the trouble; the other slots go on."""
+    fake, events, log = sharing_groups(), list[AnyEvent](), Log()
+
+    async def scene() -> None:
+        async with fake.running():
+            probes = [shared_probe(fake, slot, log, events) for slot in range(SLOTS)]
+            for each in probes * 6:
+                await each.round()
+            for each in probes:
+                await each.close()
+
+    asyncio.run(scene())
+    newest = {event.group: event for event in events if isinstance(event, Round)}
+    last_ts = max(event.ts for event in events)
+    health, known, blob = Health(15, {}, last_ts), OpenAlerts(), None
+    found = list[tuple[int, MonitorTrouble]]()
+    for later_s in range(0, 75, 5):  # of slot 2, no round comes after the first
+        now = last_ts + later_s * 1000
+        going_on = [one for one in newest.values() if slot_of(one.source) != 2]
+        later = [msgspec.structs.replace(one, ts=now, seq=one.seq + later_s) for one in going_on]
+        folded = fold(blob, map(record_of, later if later_s else events), DEFAULT_SETTINGS)
+        blob = folded.blob
+        health.add(BatchSummary(0, 100, [ShardReport(0, 0, 0, [], folded.cluster_counts, folded.slots)], Loss()))
+        known.take(health.facts(now, Sight()))
+        trouble = cluster_trouble("prod", known.health, now, MonitorLimits(35_000, 60_000))
+        found += [(later_s, trouble)] if trouble is not None and trouble.why != "nothing_yet" else []
+    assert [(later_s, trouble.kind, trouble.why) for later_s, trouble in found] == [
+        (later_s, "monitor_blind", "slots_not_seen") for later_s in (55, 60, 65, 70)
+    ]
+    evidence, groups = found[0][1].evidence, [name for name in GROUPS if log.slot_of(name) == 2]
+    assert evidence is not None
+    assert (evidence.slots, evidence.groups) == ((2,), len(groups))
+    assert groups
 
 
 def test_a_group_whose_members_leave_while_it_moves_gets_rounds_where_it_goes() -> None:
@@ -393,7 +447,7 @@ def test_a_group_whose_members_leave_while_it_moves_gets_rounds_where_it_goes() 
 
     asyncio.run(scene())
     markers = [event for event in events if isinstance(event, Round) and event.group == other]
-    assert [marker.source for marker in markers] == ["of 1", "of 1"]
+    assert [marker.source for marker in markers] == ["of/1", "of/1"]
     assert dropped == [other]
 
 

@@ -143,7 +143,7 @@ def folded(events: list[AnyEvent], cuts: list[int], timers: Settings) -> tuple[G
     records = [record_of(event, offset) for offset, event in enumerate(events)]
     blob, groups, quarantined = None, {}, Counter()
     for first, last in pairwise([0, *sorted(cuts), len(records)]):
-        blob, facts, _ = fold(blob, records[first:last], timers)
+        blob, facts = fold(blob, records[first:last], timers)[:2]
         for fact in facts:
             if isinstance(fact.payload, QuarantineFact):
                 quarantined[msgspec.json.encode(fact)] += 1

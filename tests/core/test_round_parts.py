@@ -119,7 +119,7 @@ def facts_of(events: list[AnyEvent], cuts: tuple[int, ...] = ()) -> list[Fact]:
     blob, facts = None, []
     records = [record_of(event, index) for index, event in enumerate(events)]
     for first, last in zip((0, *sorted(cuts)), (*sorted(cuts), len(records)), strict=True):
-        blob, new, _ = fold(blob, records[first:last], DEFAULT_SETTINGS)
+        blob, new = fold(blob, records[first:last], DEFAULT_SETTINGS)[:2]
         facts += new
     return facts
 

@@ -5,12 +5,13 @@ from itertools import chain
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from schemas.events import AnyEvent, Round, decode_event
-from schemas.facts import EventsLostFact, Fact, QuarantineFact
+from schemas.facts import EventsLostFact, Fact, GroupFact, QuarantineFact
 from schemas.records import MAX_RECORD_BYTES, QUARANTINED_BYTES
 from streaming.core.default_settings import DEFAULT_SETTINGS
-from streaming.core.shard import Record, fold
+from streaming.core.shard import Record, SlotCounts, fold
 from streaming.core.state.group_state import new_state
 from streaming.core.state.packing import STATE_VERSION, pack, unpack
 from streaming.errors import StateVersionError
@@ -58,7 +59,7 @@ def test_a_group_without_events_is_not_touched() -> None:
 
 def test_a_batch_without_records_changes_nothing() -> None:
     blob = fold(None, records_of(healthy().events), DEFAULT_SETTINGS).blob
-    assert fold(blob, [], DEFAULT_SETTINGS) == (blob, [], [])
+    assert fold(blob, [], DEFAULT_SETTINGS) == (blob, [], [], [])
 
 
 def test_tallies_count_per_cluster() -> None:
@@ -74,6 +75,31 @@ def test_tallies_count_per_cluster() -> None:
     assert (cluster_counts["one"].rounds, cluster_counts["one"].groups, cluster_counts["one"].quarantined) == (12, 1, 1)
     assert cluster_counts["one"].newest_round_ts == T0 + 60_000
     assert (cluster_counts["two"].rounds, cluster_counts["two"].brokers_unanswered) == (8, 2)
+
+
+def of_slot(slot: int | None, events: list[AnyEvent]) -> list[Record]:
+    return records_of([replace(event, source="test" if slot is None else f"test/{slot}") for event in events])
+
+
+def test_a_shard_reports_the_slot_of_which_each_group_got_its_newest_round() -> None:
+    """Also of groups without events in this batch. A group that moves belongs to its new slot at once."""
+    g, h = healthy("g"), healthy("h", 90)
+    first = fold(None, of_slot(2, g.events) + of_slot(2, h.events), DEFAULT_SETTINGS)
+    assert first.slots == [SlotCounts("c", 2, 2, T0 + 90_000)]
+    known = len(h.events)
+    later = fold(first.blob, of_slot(0, h.run(5).events[known:]), DEFAULT_SETTINGS)
+    assert later.slots == [SlotCounts("c", 2, 1, T0 + 60_000), SlotCounts("c", 0, 1, T0 + 95_000)]
+    assert [fact.payload.slot for fact in later.facts if isinstance(fact.payload, GroupFact)] == [0]
+    known = len(h.events)
+    whole = fold(later.blob, of_slot(None, h.run(5).events[known:]), DEFAULT_SETTINGS)
+    assert whole.slots == [SlotCounts("c", 2, 1, T0 + 60_000)]
+
+
+def test_no_rounds_need_come_of_a_group_whose_members_left() -> None:
+    fleet = healthy()
+    fleet.leave("x", "y")
+    fleet.idle(60)
+    assert fold(None, of_slot(1, fleet.events), DEFAULT_SETTINGS).slots == []
 
 
 # --- groups that are gone
@@ -272,7 +298,7 @@ def test_events_that_wait_for_the_clock_wait_in_the_blob() -> None:
     outage_over = fleet.run(10).events[known:]
     facts = []
     for record in records_of(outage_over):
-        blob, new, _ = fold(blob, [record], DEFAULT_SETTINGS)
+        blob, new = fold(blob, [record], DEFAULT_SETTINGS)[:2]
         facts += new
     assert facts == [fact for fact in fleet.facts if fact.ts > T0 + 3_600_000]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from schemas.facts import Contradiction, Fact, GroupFact
+from schemas.facts import Contradiction, Fact, GroupFact, SlotHealth
 from streaming.newest_facts import ClusterHealth
 from streaming.notices.languages import LANGUAGES
 from streaming.notices.trouble_text import EVIDENCE, trouble_said
@@ -47,6 +47,54 @@ def test_stopped_job_is_noticed_within_a_minute(stopped_at: int) -> None:
     assert at is not None
     assert at - min(stopped_at, 1) < 60
     assert troubles(sink) == [("firing", "monitor_blind", "c")]
+
+
+def shared(at: int, rounds_at: dict[int, int], lag: int = 1) -> Fact:
+    """``rounds_at``: of each slot, when its newest round was; seconds after NOW. Each slot has 10 groups."""
+    slots = tuple(SlotHealth(slot, 10, NOW + ts * S) for slot, ts in rounds_at.items())
+    return health(at=at, lag=lag, slots=slots)
+
+
+@pytest.mark.parametrize("stopped_at", range(15))
+def test_a_slot_that_nobody_asks_is_noticed_within_a_minute_though_rounds_of_the_others_come(stopped_at: int) -> None:
+    sink = watching()
+    facts = {at: [shared(at, {0: at - 1, 2: min(at - 1, stopped_at)})] for at in range(0, 120, HEALTH_S)}
+    sink.poll(0, facts[0])
+    at = first_told(sink, facts)
+    assert at is not None
+    assert at - stopped_at < 60
+    assert troubles(sink) == [("firing", "monitor_blind", "c")]
+    assert "none of c/2 (10 groups)" in trouble_said(sink.told[0].trouble, "en", NOW)
+    sink.poll(130, [shared(130, {0: 129, 2: stopped_at}), alert("h", at=129)])
+    assert sink.told[-1].groups == ("h",), "the other slots are judged as before"
+    sink.poll(136, [shared(135, {0: 134, 2: 134})])
+    assert troubles(sink)[-1] == ("resolved", "monitor_blind", "c")
+
+
+def test_a_slot_whose_groups_have_all_moved_is_not_awaited() -> None:
+    sink = watching()
+    sink.poll(0, [shared(0, {0: -1, 2: -1})])
+    facts = {at: [shared(at, {0: at - 1})] for at in range(HEALTH_S, 120, HEALTH_S)}
+    assert first_told(sink, facts) is None
+
+
+def test_a_slot_is_not_blind_while_what_waits_in_kafka_is_read() -> None:
+    """A job that was away reads first rounds of one slot, and then those of the other."""
+    sink = watching()
+    sink.poll(0, [shared(0, {0: -1, 2: -1})])
+    facts = {30: [shared(30, {0: 5, 2: -1}, lag=25)], 45: [shared(45, {0: 15, 2: 8}, lag=30)]}
+    facts |= {at: [shared(at, {0: at - 20, 2: at - 25}, lag=20)] for at in range(60, 120, HEALTH_S)}
+    assert first_told(sink, facts) is None
+
+
+def test_a_cluster_of_which_nothing_is_seen_is_one_trouble_with_the_slot_before() -> None:
+    sink = watching()
+    for at in range(0, 75, HEALTH_S):
+        sink.poll(at, [shared(at, {0: at - 1, 2: -1})])
+    for at in range(75, 150, HEALTH_S):
+        sink.poll(at, [health(at=at, rounds=0, lag=at - 60)])
+    assert len({notice.key for notice in sink.told}) == 1
+    assert sink.view(NOW + 150 * S).unseen == {"c"}
 
 
 @pytest.mark.parametrize("status", ["idle", "late"])

@@ -8,6 +8,7 @@ A change of any class here changes the packed form: ``streaming.core.state.packi
 from msgspec import field
 
 from schemas.facts import Kind, Severity
+from schemas.identity import slot_of
 from schemas.observed import Observed
 from streaming.core.state.queue_state import Packed, PackedValue, Queue
 
@@ -332,6 +333,12 @@ class GroupState(Packed):
 def left_the_route(queue: Queue) -> bool:
     """True if its newest fact says that it left the route, at ``since_ts``."""
     return queue.publish_delay_ms < 0 and FINDING_CODES[queue.finding] is Kind.MATCH
+
+
+def slot_of_newest_round(state: GroupState) -> int | None:
+    """The slot of the cluster of which the group's newest marker came; None: its producer asks whole clusters."""
+    newest = max(state.marker_sources, key=lambda one: one.ts, default=None)
+    return None if newest is None else slot_of(newest.source)
 
 
 def new_state(cluster: str, group: str) -> GroupState:
