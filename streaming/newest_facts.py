@@ -160,6 +160,12 @@ def newest_group(facts: Iterable[Fact]) -> KnownGroup | None:
     return known
 
 
+def slot_in(facts: Iterable[Fact]) -> int | None:
+    """The slot of the one group that the facts are of; None: its cluster is not shared, or that is not known."""
+    known = newest_group(facts)
+    return None if known is None else known.status.slot
+
+
 def group_after(known: KnownGroup | None, fact: Fact, status: GroupFact) -> KnownGroup:
     if known is None:
         return KnownGroup(fact.cluster, fact.group, fact.seq, fact.ts, fact.ts, True, status, fact.ts)

@@ -191,12 +191,13 @@ def dry_run(config: Config) -> Iterator[Footprint]:
     async def footprint(cluster: str) -> Footprint:
         policy = policy_of(config, cluster)
         silent = replace(policy, running_info_ms=0, offsets_ms=0, spreads=False)
+        slots = SLOTS if config.collector.share else 1
         found = watched(config, cluster, silent, lambda _: None, lambda _: None)
         try:
             report = await found.probe.round()
             said = [f"  no answer of {who}: {why}" for who, why in report.silent.items()]
             return Footprint(
-                (*request_load.lines(cluster, *found.probe.load(policy)), *said),
+                (*request_load.lines(cluster, *found.probe.load(policy, slots)), *said),
                 bool(found.probe.brokers.addresses) and not report.silent,
             )
         finally:

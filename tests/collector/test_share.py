@@ -23,6 +23,7 @@ from streaming.collector.probing.share import (
     SLOTS,
     Log,
     Members,
+    Move,
     Share,
     home_of,
 )
@@ -472,6 +473,24 @@ def test_no_group_moves_while_the_collector_before_may_wait_for_an_answer_of_its
                 await each.close()
 
     asyncio.run(scene())
+
+
+def test_a_collector_looks_again_at_the_groups_that_moved_and_at_no_others() -> None:
+    """A cluster may have 50,000 groups. What was not read yet may bring some back, when the log is read again."""
+    one, other, third = [name for name in map(str, range(99)) if home_of(name) == 1][:3]
+    log = Log()
+    share = Share(1, log, log.add, REPORT_EMPTY_MS)
+    assert share.moved() == []
+    log.add(f"group/{one}", b"0")
+    log.add(f"group/{other}", b"1")
+    log.follow()
+    assert (share.moved(), share.moved()) == ([one], [])
+    share.give(Move(frozenset({third}), frozenset(), 3))
+    assert not share.has(third)
+    log.begin()
+    log.follow()
+    assert sorted(share.moved()) == sorted([one, third])
+    assert all(map(share.has, (one, other, third)))
 
 
 def test_another_thread_may_ask_whether_a_slot_has_always_had_a_group() -> None:

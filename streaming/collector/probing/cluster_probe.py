@@ -123,19 +123,18 @@ class ClusterProbe:
                     self._drop(name)
                 share.give(move)
         share.reconcile(clients.listed, is_busy, now)
-        if share.has_changed():
-            for name in [name for name in self.groups.watched() if not share.has(name)]:
+        for name in share.moved():
+            if not share.has(name):
                 self._drop(name)
-            known = set(self.groups.names())
-            self.directory.know_again()
-            for name in set(self.groups.names()) - known:
+            elif self.directory.knows_again(name):
                 self._watch(name, Remembered(), now)  # it may have lost its members on the way
                 self.directory.record_settings(name)
 
     def _drop(self, name: str) -> None:
         """Should it come back, the job may know it by the events of another collector."""
+        if not self.groups.drop(name):
+            return
         self._forget(name)
-        self.groups.drop(name)
         self.translation.group(name).send_all()
         self._dropped(name)
 
@@ -236,7 +235,7 @@ class ClusterProbe:
         """How many clients were due and not asked in the last round of their group, by why."""
         return sum((probe.not_asked for probe in self._probes.values()), Counter[str]())
 
-    def load(self, policy: Policy) -> tuple[int, int, Load]:
-        """Groups with members and without, as of the last round, and the requests a second that they cost."""
+    def load(self, policy: Policy, slots: int) -> tuple[int, int, Load]:
+        """Groups with members and without, as of the last round, and the requests a second that they cost all slots."""
         groups = [probe.footprint() for probe in self._probes.values() if probe.has_members]
-        return len(groups), self.groups.counts()[1], estimate(groups, self.directory.empty_groups, policy)
+        return len(groups), self.groups.counts()[1], estimate(groups, self.directory.empty_groups, policy, slots)

@@ -68,10 +68,9 @@ class DirectoryProbe:
         for name in self._groups.watched() if due else ():
             self.record_settings(name)
 
-    def know_again(self) -> None:
-        """Takes groups that this collector did not watch before, as the brokers gave them last."""
-        for broker, settings in self._settings.items():
-            self._groups.know(broker, settings)
+    def knows_again(self, name: str) -> bool:
+        """Takes a group that this collector did not watch before, as the brokers gave it last. False: there is none."""
+        return self._groups.know_again(name, {broker for broker, known in self._settings.items() if name in known})
 
     async def _ask_who_is_where(self) -> tuple[dict[str, str] | None, str | None]:
         """The brokers that any name server knows: one may lack a broker that cannot reach it. If none tells, why."""

@@ -82,13 +82,21 @@ class GroupSchedule:
         for name in covered:
             self._group(name).brokers.add(broker)
 
+    def know_again(self, name: str, brokers: set[str]) -> bool:
+        """A group that comes from another collector, and who knows it. False: it is known, or is not to be."""
+        if not brokers or name in self._groups or not self.covers(name):
+            return False
+        self._group(name).brokers |= brokers
+        return True
+
     def covers(self, name: str) -> bool:
         """Returns whether this collector watches the group."""
         return self._policy.covers(name) and self._share.has(name)
 
-    def drop(self, name: str) -> None:
-        """Another collector watches the group from now on."""
-        self._groups.pop(name, None)
+    def drop(self, name: str) -> bool:
+        """Another collector watches the group from now on. Returns whether it got rounds of this one."""
+        group = self._groups.pop(name, None)
+        return group is not None and group.is_watched
 
     def brokers_of(self, name: str) -> frozenset[str]:
         return frozenset(self._groups[name].brokers)

@@ -47,7 +47,7 @@ class Log:
 
     def __init__(self) -> None:
         self.changes = 0  # of the groups' slots
-        self._moved: set[str] = set()  # groups that were seen away from home since this collector was started
+        self._moved: dict[str, int] = {}  # groups that were seen to move since this collector was started: which change
         self._unread: deque[tuple[str, bytes | None] | None] = deque()
         self._claims: dict[str, tuple[int, ...]] = {}  # by client id, the first one first
         self._of_slot: tuple[set[str], ...] = tuple(set() for _ in range(SLOTS))
@@ -86,6 +86,10 @@ class Log:
         self.follow()
         return self._contested
 
+    def moved_after(self, change: int) -> list[str]:
+        """Groups whose slot may be another one than at that change."""
+        return [group for group, at in self._moved.items() if at > change] if change < self.changes else []
+
     def has_stayed(self, group: str, slot: int) -> bool:
         """Returns whether a slot has had the group since this collector was started, by what the event loop knows."""
         return group not in self._moved and home_of(group) == slot
@@ -112,9 +116,11 @@ class Log:
                 self._take(*record)
 
     def _forget(self) -> None:
+        self.changes += 1
+        given = (key.removeprefix(f"{GROUP}/") for key in self._waiting if key.startswith(f"{GROUP}/"))
+        self._moved |= dict.fromkeys((*self._away, *given), self.changes)
         self._claims, self._contested, self._away, self._waiting = {}, set(), {}, {}
         self._of_slot = tuple(set() for _ in range(SLOTS))
-        self.changes += 1
 
     def _take(self, key: str, value: bytes | None) -> None:
         if key in self._waiting:
@@ -132,7 +138,7 @@ class Log:
         slot = int(value) if value else home_of(group)
         if slot != self._away.get(group, home_of(group)):
             self.changes += 1
-            self._moved.add(group)
+            self._moved[group] = self.changes
         if slot == home_of(group):
             self._away.pop(group, None)
         else:
@@ -189,7 +195,7 @@ class Share:
         self._leaving: set[str] = set()  # clients of groups that are to move
         self._unlisted_ts: dict[str, int] = {}
         self._lonely_ts: dict[tuple[str, bool], int] = {}  # groups that could go home, with clients or not: since when
-        self._changes = -1
+        self._changes = 0
 
     # --- what may be asked
 
@@ -205,10 +211,10 @@ class Share:
             return False
         return not self._log.is_waiting(self._claim(client_id))
 
-    def has_changed(self) -> bool:
-        """Returns whether groups have come or gone since the last time."""
+    def moved(self) -> list[str]:
+        """Groups that may have come or gone since the last time."""
         before, self._changes = self._changes, self._log.changes
-        return before != self._changes
+        return self._log.moved_after(before)
 
     # --- what is written
 
