@@ -110,6 +110,37 @@ class Unreadable(Part, frozen=True, kw_only=True):
     causes: tuple[UnreadableQueues, ...]
 
 
+class OffsetBack(Struct, frozen=True):
+    """A queue whose committed offset went back: it was ``from_offset`` before, and ``to_offset`` at its lowest."""
+
+    broker_name: str
+    queue_id: int
+    from_offset: int
+    to_offset: int
+
+
+class OffsetsBack(Part, frozen=True, kw_only=True):
+    """Committed offsets went back, so ``messages`` messages are consumed again.
+
+    ``queues``: those with the most of these messages, at most 20; ``more``: how many other queues; null: none. The
+    offsets before were read from ``before_ts`` on, a lower one first at ``seen_ts``. ``broker_names``: brokers of these
+    queues that gave no answer in between, the last of them until ``back_ts``. ``owned_twice``: two clients may have
+    consumed some of the queues at that time. ``changed_ts``: when members joined or left shortly before; null: none.
+    ``may_be_reset``: an operator may have reset them, or clients that pull actively have.
+    """
+
+    queues: tuple[OffsetBack, ...]
+    messages: int
+    before_ts: int
+    seen_ts: int
+    may_be_reset: bool
+    owned_twice: bool = False
+    broker_names: tuple[str, ...] = ()
+    back_ts: int | None = None
+    changed_ts: int | None = None
+    more: int | None = None
+
+
 class NoMemberListed(Part, frozen=True, kw_only=True):
     """No broker lists a member. ``waiting`` messages wait; null: not known; ``at_least``: not known of every queue.
 
@@ -343,6 +374,7 @@ class Observed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     fired_times: int | None = None
     forgotten_by: str | None = None
     message_models_differ: MessageModelsDiffer | None = None
+    offsets_back: OffsetsBack | None = None
 
 
 def counted(number: int) -> int:

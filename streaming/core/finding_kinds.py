@@ -84,6 +84,7 @@ KINDS: dict[Kind, KindRow] = {
         _GROUP, Basis.LISTS, Meaning.WRONG, _WARNING, alerts=True, fires_after=lambda t: t.second_address_proof_ms
     ),
     Kind.UNREADABLE_QUEUES: KindRow(_TOPIC, Basis.ROUTES, Meaning.WRONG, _WARNING, alerts=True),
+    Kind.OFFSETS_WENT_BACK: KindRow(_TOPIC, Basis.OFFSETS, Meaning.WRONG, _WARNING, alerts=True, fires_after=_at_once),
     Kind.NO_MEMBERS: KindRow(
         _GROUP, Basis.LISTS, Meaning.RIGHT, _WARNING, alerts=True, fires_after=lambda timing: HOLD_NO_MEMBERS_MS
     ),
@@ -106,12 +107,14 @@ ALERTING_OF_QUEUES = _kinds(lambda row: row.alerts and row.scope is Scope.QUEUE)
 RIGHT = _kinds(lambda row: row.meaning is Meaning.RIGHT)
 UNDECIDED = _kinds(lambda row: row.meaning is Meaning.UNDECIDED)
 NOT_JUDGED = UNDECIDED | _kinds(lambda row: row.basis is Basis.EXCLUSION)  # their reason says why
-BY_OFFSETS = _kinds(lambda row: row.basis is Basis.OFFSETS)
+BY_OFFSETS = _kinds(lambda row: row.basis is Basis.OFFSETS and row.scope is Scope.QUEUE)
 BY_REPORTS = _kinds(lambda row: row.basis is Basis.REPORTS)
 DECIDED_BY_REPORTS = BY_REPORTS - UNDECIDED
 NOT_RIGHT_BY_REPORTS = BY_REPORTS - RIGHT
 WRONG = _kinds(lambda row: row.meaning is Meaning.WRONG)
-WHATEVER_MEMBERS_RUN = frozenset({Kind.UNREADABLE_QUEUES, Kind.NO_MEMBERS, Kind.REBALANCE_STORM})  # of a group
+WHATEVER_MEMBERS_RUN = frozenset(  # of a group
+    {Kind.UNREADABLE_QUEUES, Kind.OFFSETS_WENT_BACK, Kind.NO_MEMBERS, Kind.REBALANCE_STORM}
+)
 WRONG_OWNERS = _kinds(lambda row: row.wrong_owners)
 
 

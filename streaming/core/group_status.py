@@ -6,11 +6,12 @@ from hashlib import blake2b
 
 import msgspec
 
-from schemas.facts import GroupFact, Kind
+from schemas.facts import GroupFact, Kind, Severity
 from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from schemas.word import Word
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import WRONG
+from streaming.core.findings.group_findings import severity_of
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import GroupFinding
 from streaming.core.state.group import Group
@@ -115,7 +116,7 @@ def _status(
         excluded=evidence.exclusion is not None,
         empty=_is_empty(evidence),
         wrong=bool(WRONG & set(map(Kind, counts)))
-        or any(finding.kind is not Kind.IDLE_MEMBERS for finding in group_findings),
+        or any(severity_of(evidence, finding) is not Severity.INFO for finding in group_findings),
         unknown=bool(evidence.uncovered) or not counts or any(_is_unknown(findings) for findings in found),
         undecided=is_alert_undecided or bool(counts[Kind.SETTLING.value] or counts[Kind.UNKNOWN.value]),
     )

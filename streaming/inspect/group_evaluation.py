@@ -101,7 +101,7 @@ def _of_group(evidence: GroupEvidence, held: list[GroupFinding]) -> Iterator[Fin
     for one in held:
         yield Finding(
             kind=one.kind.value,
-            severity=severity_of(evidence, one.kind).value,
+            severity=severity_of(evidence, one).value,
             topic=one.topic or None,
             queues=tuple(evidence.group.message_queue(index)[1:] for index in one.queues),
             cause=None if one.cause is None else one.cause.value,

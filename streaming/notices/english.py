@@ -22,6 +22,7 @@ ENGLISH = Language(
         "PHANTOM": "{queues} owned, but not in the route",
         "MISPLACED": "{queues} owned by the wrong client",
         "UNREADABLE_QUEUES": "{queues} with messages that nobody can read",
+        "OFFSETS_WENT_BACK": "{queues} consumed again from an older offset",
         "INCONSISTENT_SUBSCRIPTION": "members subscribe to different things",
         "SHARED_CLIENT_ID": "processes take the same share of the queues",
         "MEMBER_LISTS_DIFFER": "members divide the queues by different member lists",
@@ -131,6 +132,8 @@ ENGLISH = Language(
     },
     do={
         "SLOW_CONSUMER": "find out what the consumer's code waits for: the allocation of queues is right",
+        "OFFSETS_WENT_BACK": "check that the consumers can process messages again; then compare consumerOffset.json of"
+        " the broker's master and slaves, and what the broker's log says of its start or change of role",
         "NO_MEMBERS": "start the consumers; if the group is retired, run evenkeel forget, or the alert ends"
         " after an hour",
         "REBALANCE_STORM": "find out why these clients restart or disconnect: crashes, long GC, the network",
@@ -138,6 +141,8 @@ ENGLISH = Language(
     },
     now={
         "SLOW_CONSUMER": "roll back the consumer, if it was deployed shortly before",
+        "OFFSETS_WENT_BACK": "if no message may be processed again, stop the consumers and set the offsets forward"
+        " (mqadmin resetOffsetByTime)",
         "NO_MEMBERS": "roll back the last deploy, if its consumers do not start",
         "REBALANCE_STORM": "stop the client that comes and goes: the others then keep their queues",
     },

@@ -245,6 +245,16 @@ def _by_kind() -> dict[str, Notice]:
                                              o.BrokerList("broker-b", some(A)))),
                   topic=None, severity="warning", clients=(client(B, 7, start_ts=(), brokers=("broker-a",)),)),
         ),
+        "OFFSETS_WENT_BACK": notice(
+            alert("OFFSETS_WENT_BACK", None,
+                  o.OffsetsBack(queues=(o.OffsetBack("broker-a", 0, 90_000, 88_800),
+                                        o.OffsetBack("broker-a", 1, 90_400, 89_600)),
+                                messages=2_000, before_ts=SINCE - 300_000, seen_ts=SINCE - 60_000, may_be_reset=False,
+                                broker_names=("broker-a",), back_ts=SINCE - 70_000),
+                  severity="warning", queues=queues(0, 1),
+                  changes=(AlertChange(SINCE - 290_000, "broker_lost", "broker-a"),
+                           AlertChange(SINCE - 70_000, "broker_returned", "broker-a"))),
+        ),
         "NO_MEMBERS": notice(
             alert("NO_MEMBERS", None, o.NoMemberListed(waiting=980, at_least=False), topic=None, severity="warning",
                   changes=(AlertChange(SINCE - 5_000, "left", A), AlertChange(SINCE - 4_000, "left", B)), **waits),

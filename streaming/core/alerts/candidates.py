@@ -137,7 +137,7 @@ def candidates_of_group(
             continue
         hold_ms = fires_after_ms(found.kind, KINDS[found.kind].severity, group.timing)
         candidates[found.topic, found.kind.value] = AlertCandidate(
-            severity=severity_of(evidence, found.kind),
+            severity=severity_of(evidence, found),
             cause=None if found.cause is None else found.cause.value,
             of_finding=found.observed if found.cause is None else None,
             of_cause=None if found.cause is None else found.observed,

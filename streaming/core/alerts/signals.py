@@ -203,6 +203,8 @@ def _may_be_gone_again(group: Group, evidence: GroupEvidence) -> bool:
 
 def is_undecided(group: Group, alert: Alert, index: int, at: RoundResult) -> bool:
     """True if the evidence at hand does not say that the queue has left the alert's finding."""
+    if alert.kind == Kind.OFFSETS_WENT_BACK:  # over once the offset has passed its old height
+        return any(setback.queue == index for setback in group.state.setbacks)
     verdict = at.verdicts.get(index)
     if verdict is None and alert.kind == Kind.UNREADABLE_QUEUES and _is_left_with_messages(group, index, at):
         return True

@@ -12,6 +12,7 @@ from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import KINDS, WHATEVER_MEMBERS_RUN
 from streaming.core.findings.inconsistent_subscription import inconsistent_subscription
 from streaming.core.findings.no_members import no_members
+from streaming.core.findings.offsets_went_back import offsets_went_back
 from streaming.core.findings.queue_facts import Since
 from streaming.core.findings.rebalance_storm import rebalance_storm
 from streaming.core.findings.unreadable_queues import unreadable_queues
@@ -37,6 +38,7 @@ def _every_finding(evidence: GroupEvidence, since: Since) -> Iterator[GroupFindi
     yield from shared_client_id(evidence)
     yield from member_lists_differ(evidence)
     yield from unreadable_queues(evidence, since)
+    yield from offsets_went_back(evidence)
     yield from no_members(evidence)
     yield from rebalance_storm(evidence)
     yield from idle_members(evidence)
@@ -67,8 +69,8 @@ def find_group_findings(evidence: GroupEvidence, since: Since) -> list[GroupFind
     ]
 
 
-def severity_of(evidence: GroupEvidence, kind: Kind) -> Severity:
+def severity_of(evidence: GroupEvidence, found: GroupFinding) -> Severity:
     """NO_MEMBERS is critical for a group that is configured to be always on."""
-    if kind is Kind.NO_MEMBERS and evidence.group.rule.always_on:
+    if found.kind is Kind.NO_MEMBERS and evidence.group.rule.always_on:
         return Severity.CRITICAL
-    return KINDS[kind].severity
+    return found.severity or KINDS[found.kind].severity

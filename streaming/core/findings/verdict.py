@@ -30,7 +30,10 @@ class Verdict(Struct, frozen=True, gc=False):
 
 
 class GroupFinding(Struct, frozen=True):
-    """A finding of a topic (``""``: of the group), and, once it is known, since when it is found."""
+    """A finding of a topic (``""``: of the group), and, once it is known, since when it is found.
+
+    ``severity``: by its own evidence; None: that of its kind.
+    """
 
     kind: Kind
     topic: str
@@ -39,6 +42,7 @@ class GroupFinding(Struct, frozen=True):
     queues: tuple[int, ...] = ()
     clients: tuple[int, ...] = ()  # those that it is about, where it is not about all
     since_ts: int = 0
+    severity: Severity | None = None
 
 
 def seen(

@@ -7,6 +7,7 @@ offset has moved, without a gap between readings. It tells sooner.
 
 from schemas.events import ConsumeProgress, QueueOffsets, QueueProgress, TopicOffsets
 from schemas.facts import Kind
+from streaming.core.intake.setbacks import follow_setbacks, note_setback
 from streaming.core.settings import Timing
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import FINDING_CODES, Broker
@@ -22,20 +23,26 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
     is_unlisted = not any(known.listed for known in group.state.brokers)
     knows_pull_and_commit = broker.reports_pull_offsets and group.state.topics[topic].is_committed
     for progress in event.queues:
-        queue = group.state.queues[group.queue(topic, index, progress.queue_id)]
+        place = group.queue(topic, index, progress.queue_id)
+        queue = group.state.queues[place]
         if event.ts <= queue.progress_ts:
             continue
+        was_known = True
         if progress.consumer_offset < 0:
             progress = _counted_from_what_is_known(queue, progress, event.ts)
         elif queue.counted_since_ts:
-            queue.counted_since_ts = 0
+            queue.counted_since_ts, was_known = 0, False
         was_read_since = queue.progress_ts > group.state.empty_since  # after the last member had left
         if is_unlisted and was_read_since and _is_progress(queue, progress):
             group.state.consumed_unlisted_ts = event.ts
         if isinstance(progress, QueueOffsets) and knows_pull_and_commit and _goes_on(group, queue, progress, event.ts):
             _move(queue, progress, event.ts)
         else:
+            if was_known and progress.consumer_offset < queue.broker_offset - queue.consumer_lag:
+                note_setback(group, place, progress, event.ts)
             _observe(group, queue, progress, event.ts, broker)
+    if group.state.setbacks:
+        follow_setbacks(group)
 
 
 def _counted_from_what_is_known(queue: Queue, seen: QueueProgress | QueueOffsets, ts: int) -> QueueProgress:
@@ -68,7 +75,7 @@ def _goes_on(group: Group, queue: Queue, seen: QueueOffsets, ts: int) -> bool:
     if seen.consumer_lag <= 0 or queue.consumer_lag <= 0:
         return seen.pull_lag <= 0 and seen.consumer_lag <= 0 and queue.consumer_lag <= 0
     is_recent = not 0 < seen.consumed_ts < ts - group.timing.stall_ms
-    return is_recent and seen.broker_offset - seen.consumer_lag != queue.broker_offset - queue.consumer_lag
+    return is_recent and seen.broker_offset - seen.consumer_lag > queue.broker_offset - queue.consumer_lag
 
 
 def _move(queue: Queue, seen: QueueOffsets, ts: int) -> None:

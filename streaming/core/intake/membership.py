@@ -101,6 +101,7 @@ def _note_who_is_back(group: Group, answers: Mapping[int, BrokerAnswer]) -> None
             else:
                 broker.returned_ts = state.now
         broker.lost_ts = 0
+        broker.back_ts = state.now
         group.request_evaluation()
 
 

@@ -183,6 +183,9 @@ class Group:
         for alert in state.alerts:
             alert.queues = _moved(alert.queues, new_queue)
             alert.clients = _moved(alert.clients, new_client)
+        state.setbacks = [setback for setback in state.setbacks if setback.queue in new_queue]
+        for setback in state.setbacks:
+            setback.queue = new_queue[setback.queue]
         self._index()
 
     def _move_reports(self, new_queue: dict[int, int]) -> None:

@@ -31,6 +31,7 @@ class Broker(Packed):
     list_digest: bytes = b""  # hash of its newest list; empty: compare the list entry by entry
     reports_pull_offsets: bool = False  # brokers before 5.1 know no pull offset (OffsetWrapper.pullOffset)
     list_version: int = 0  # BrokerAnswer.data_version of its newest list; 0: no round can confirm that list
+    back_ts: int = 0  # when it last gave a list again after it had given none, be it for one round; 0: never
 
 
 class HostedQueues(PackedValue, frozen=True):
@@ -238,6 +239,21 @@ class Rebalance(Packed):
     orphaned_ms: int = 0  # queue-milliseconds without an owner
 
 
+class Setback(Packed):
+    """A queue whose committed offset went back, and has not passed its old height yet."""
+
+    queue: int  # index in GroupState.queues
+    height: int  # the offset before
+    before_ts: int  # when that was read last
+    low: int  # the lowest offset since
+    seen_ts: int  # when a lower one than ``height`` was read first
+    from_ts: int  # from then on what lies above ``low`` is consumed again: it was the offset by that reading
+    is_proven: bool = False  # whether it has been consumed from there for so long that its clients had lost their place
+    back_ts: int = 0  # when its broker answered again in between; 0: it answered all the time
+    owned_twice: bool = False  # whether two clients had the queue then
+    changed_ts: int = 0  # when members joined or left shortly before; 0: none did
+
+
 class HeldEvent(PackedValue, frozen=True):
     """An event ahead of the group's clock. It is kept until the next marker confirms or refutes its time."""
 
@@ -328,6 +344,7 @@ class GroupState(Packed):
     pause_counts: bool = False  # whether the present time without members follows a run in which it consumed
     told_waiting: int = 0  # how many messages wait for it by its newest group fact
     marker_sources: list[MarkerSource] = field(default_factory=list)  # the one that the group follows is first
+    setbacks: list[Setback] = field(default_factory=list)  # at most one of a queue
 
 
 def left_the_route(queue: Queue) -> bool:

@@ -8,7 +8,7 @@ from schemas.identity import MessageQueue
 from schemas.observed import Observed
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import FINDING_CODES, OUTDATED, Alert, GroupState, new_state
+from streaming.core.state.group_state import FINDING_CODES, OUTDATED, Alert, GroupState, Setback, new_state
 
 SEED_TOPIC = "__seed__"
 
@@ -52,6 +52,7 @@ def restore(value: bytes, settings: Settings) -> GroupState:
         _restore_queue(group, known)
     for opened in seed.alerts:
         _restore_alert(group, opened)
+        _restore_setbacks(group, opened)
     return state
 
 
@@ -97,3 +98,26 @@ def _restore_alert(group: Group, opened: SeedAlert) -> None:
             since_ts=fact.since_ts or fact.active_ts,
         )
     )
+
+
+def _restore_setbacks(group: Group, opened: SeedAlert) -> None:
+    """Those that the alert names: nothing else remembers how high the offsets were."""
+    shown = None if opened.alert.observed is None else opened.alert.observed.offsets_back
+    if shown is None:
+        return
+    for back in shown.queues:
+        index = group.queue_index(MessageQueue(opened.topic, back.broker_name, back.queue_id))
+        group.state.setbacks.append(
+            Setback(
+                index,
+                back.from_offset,
+                shown.before_ts,
+                back.to_offset,
+                shown.seen_ts,
+                shown.seen_ts,
+                is_proven=True,
+                back_ts=(back.broker_name in shown.broker_names and shown.back_ts) or 0,
+                owned_twice=shown.owned_twice,
+                changed_ts=shown.changed_ts or 0,
+            )
+        )

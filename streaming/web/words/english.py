@@ -113,6 +113,7 @@ ENGLISH: dict[str, str] = {
     "finding_SETTLING": "{queues}: a rebalance may still be running",
     "finding_CONSUME_DISABLED": "{queues} with consuming disabled",
     "finding_UNREADABLE_QUEUES": "queues that nobody can read",
+    "finding_OFFSETS_WENT_BACK": "offsets went back",
     "finding_IDLE_MEMBERS": "more members than queues",
     "cell": "{topic} {broker} {queue}: {finding}. Owner: {owners}. Expected: {expected}.",
     "not_known": "not known",
