@@ -120,7 +120,7 @@ class OffsetBack(Struct, frozen=True):
 
 
 class OffsetsBack(Part, frozen=True, kw_only=True):
-    """Committed offsets went back, so ``messages`` messages are consumed again.
+    """Committed offsets went back, so at least ``messages`` messages are consumed again, by the offsets that were read.
 
     ``queues``: those with the most of these messages, at most 20; ``more``: how many other queues; null: none. The
     offsets before were read from ``before_ts`` on, a lower one first at ``seen_ts``. ``broker_names``: brokers of these

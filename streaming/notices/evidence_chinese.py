@@ -21,7 +21,7 @@ CHINESE_EVIDENCE = Sentences(
         o.UnreadableQueues: "{cause}：{queues}{read_ts:?（{at_least:?至少 |}{waiting} 条消息，读取于 {read_ts}）|}",
         o.Unreadable: "{causes}",
         o.OffsetBack: "{broker_name}/{queue_id} 从 {from_offset} 退到 {to_offset}",
-        o.OffsetsBack: "{messages} 条消息会被重复消费：{queues}{more:?；另有 {more} 个队列|}；{before_ts} 读取后，"
+        o.OffsetsBack: "至少 {messages} 条消息会被重复消费：{queues}{more:?；另有 {more} 个队列|}；{before_ts} 读取后，"
         "{seen_ts} 读到的位点变低{broker_names:?；其间 {broker_names} 没有应答，{back_ts} 才恢复|}{owned_twice:?；"
         "当时可能有两个客户端同时消费|}{changed_ts:?；成员在 {changed_ts} 有变更|}{may_be_reset:?；人工重置位点"
         "看起来也是这样，拉取消费者自行 seek 也是|}",

@@ -23,11 +23,11 @@ ENGLISH_EVIDENCE = Sentences(
         " read at {read_ts})|}",
         o.Unreadable: "{causes}",
         o.OffsetBack: "{broker_name}/{queue_id} from {from_offset} to {to_offset}",
-        o.OffsetsBack: "{messages} {messages:#message is|messages are} consumed again: {queues}{more:?; and {more} more"
-        " queues|}; read at {before_ts}, and lower at {seen_ts}{broker_names:?; {broker_names} gave no answer in"
-        " between, until {back_ts}|}{owned_twice:?; two clients may have consumed them at that time|}{changed_ts:?;"
-        " members changed at {changed_ts}|}{may_be_reset:?; an operator's reset looks the same, and so does a pull"
-        " consumer that seeks|}",
+        o.OffsetsBack: "at least {messages} {messages:#message is|messages are} consumed again: {queues}{more:?; and"
+        " {more} more queues|}; read at {before_ts}, and lower at {seen_ts}{broker_names:?; {broker_names} gave no"
+        " answer in between, until {back_ts}|}{owned_twice:?; two clients may have consumed them at that"
+        " time|}{changed_ts:?; members changed at {changed_ts}|}{may_be_reset:?; an operator's reset looks the same,"
+        " and so does a pull consumer that seeks|}",
         o.NoMemberListed: "no broker lists a member; {waiting:?{at_least:?at least |}{waiting} messages wait|how many"
         " messages wait is not known}{allowed_ms:?; the configuration allows {allowed_ms:min_up} minutes without"
         " members; they are over|}{away_before_ms:?; its earlier pauses lasted {away_before_ms:min_up} minutes at"

@@ -14,6 +14,8 @@ from streaming.simulation.simulated_group import OTHER_TOPIC, ROOMS, TOPIC, Simu
 
 Undo = Callable[[], object]
 SHRUNK_AFTER_MS = 25_000  # no queue is STALLED by then
+RELEASED_AFTER_MS = 65_000  # clients ask for routes every 30 s, and rebalance every 20 s
+OLD_OFFSETS_MS = 140_000  # a group has run for longer when a fault begins
 LOW_RATES = range(1, 5)  # messages a second of each queue
 TOOL = "0.0.0.0@tool"
 BEHIND_A_PROXY = "orders-7d9f@1@0@2hs8xkq31c"
@@ -232,6 +234,32 @@ def all_gone(group: SimulatedGroup) -> Undo:
     for client in list(group.clients):
         group.fleet.kill(client)
     return lambda: [group.start(client_id) for client_id in ids]
+
+
+def old_offsets(group: SimulatedGroup) -> Undo:
+    """A broker is away, and has older offsets when it is back, as a slave that lags. Clients have given its queues up.
+
+    Clients that consume more slowly than messages come take some time to consume the same again.
+    """
+    fleet, name, fast = group.fleet, group.random.choice(group.brokers), group.config
+    rate = group.shape.rate
+    group.config = replace(fast, speed=max(1, rate // 2))
+    for client in group.clients:
+        client.set_speed(group.config.speed)
+    fleet.stop_broker(name)
+
+    def back() -> None:
+        for progress in fleet.brokers[name].progresses(group.fleet.group):
+            progress.put_offset_back(progress.committed - rate * OLD_OFFSETS_MS // 1_000, fleet.now)
+        fleet.start_broker(name)
+
+    def undo() -> None:
+        group.config = fast
+        for client in group.clients:
+            client.set_speed(fast.speed)
+
+    fleet.clock.after(RELEASED_AFTER_MS, back)
+    return undo
 
 
 def flapping(group: SimulatedGroup) -> Undo:

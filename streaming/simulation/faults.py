@@ -114,6 +114,13 @@ FAULT_NAMED = {fault.name: fault for fault in FAULTS}
 Alone = partial(Fault, excludes_others=True)
 WithoutConsumption = partial(Alone, consumes_nothing=True)
 MORE_FAULTS: tuple[Fault, ...] = (  # they are played with perturbations only, and with no other fault
+    Alone(
+        inject.old_offsets,
+        needs=PLAIN,
+        least_brokers=2,
+        group_findings=((Kind.OFFSETS_WENT_BACK, TOPIC),),
+        extra_ms=inject.RELEASED_AFTER_MS,
+    ),
     Alone(inject.stuck_at_a_low_rate, needs={"orderly": False}),
     Alone(
         inject.shrunk_with_messages,

@@ -88,3 +88,11 @@ class WentBack(NamedTuple):
     client_id: str
     offset: int
     below: int
+
+
+class PutBack(NamedTuple):
+    """A broker has lost at ``ts`` that ``below`` was committed; at ``until_ts`` that was committed again."""
+
+    ts: int
+    below: int
+    until_ts: int | None = None

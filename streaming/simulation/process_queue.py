@@ -9,7 +9,7 @@ from typing import Protocol
 
 from streaming.collector.wire.answers import RunningInfoAnswer
 from streaming.simulation.client_config import ClientConfig
-from streaming.simulation.message_queue import Commit, MessageLog, Repeats, WentBack
+from streaming.simulation.message_queue import Commit, MessageLog, PutBack, Repeats, WentBack
 from streaming.simulation.name_server import TopicRoute
 
 FIRST_PULL_AFTER_MS = 500  # RebalanceImpl.dispatchPullRequest
@@ -32,6 +32,7 @@ class Progress:
     holders: list[ProcessQueue] = field(default_factory=list)
     repeats: Repeats = field(default_factory=Repeats)
     went_back: list[WentBack] = field(default_factory=list)
+    put_back: PutBack | None = None  # the last time that a broker lost what was committed
     of_group: Progress | None = None
     of_single_clients: list[Progress] = field(default_factory=list)
 
@@ -52,7 +53,16 @@ class Progress:
         """Commit an offset. The last commit counts, also if its offset is lower."""
         if commit.offset < self.committed:
             self.went_back.append(WentBack(*commit, below=self.committed))
+        if self.put_back is not None and self.put_back.until_ts is None and commit.offset >= self.put_back.below:
+            self.put_back = self.put_back._replace(until_ts=commit.ts)
         self.committed = commit.offset
+
+    def put_offset_back(self, offset: int, now: int) -> None:
+        """The broker has an older offset from now on. Clients that have the queue do not learn it."""
+        self.catch_up(now)
+        if 0 <= offset < self.committed:
+            self.put_back = PutBack(now, self.committed)
+            self.committed = offset
 
     def take(self, begun_at: int, before: int, after: int) -> None:
         """A client consumed from ``before`` to ``after``. ``begun_at``: the group's offset when this client began."""
@@ -171,6 +181,10 @@ class ProcessQueue:
     def resume(self) -> None:
         """Continue after a pause at the same offset; others may have consumed further."""
         self._begun_at = self.progress.consumed
+
+    def go_back(self, offset: int) -> None:
+        """An operator has reset the offset: the client drops what it has in hand."""
+        self.offset = self.pulled = offset
 
     def persist(self, now: int) -> None:
         """Commit at once, as is done when the queue is dropped."""

@@ -58,16 +58,17 @@ SAID = [
      "最近一次变更在 5 秒前；不符合任何已知原因"),
     (o.OffsetsBack(queues=(o.OffsetBack("a", 0, 900, 300), o.OffsetBack("a", 1, 9, 8)), messages=601, before_ts=1,
                    seen_ts=2, may_be_reset=False, broker_names=("a",), back_ts=3),
-     "601 messages are consumed again: a/0 from 900 to 300; a/1 from 9 to 8; read at 1, and lower at 2; a gave no"
-     " answer in between, until 3",
-     "601 条消息会被重复消费：a/0 从 900 退到 300；a/1 从 9 退到 8；1 读取后，2 读到的位点变低；"
+     "at least 601 messages are consumed again: a/0 from 900 to 300; a/1 from 9 to 8; read at 1, and lower at 2; a gave"
+     " no answer in between, until 3",
+     "至少 601 条消息会被重复消费：a/0 从 900 退到 300；a/1 从 9 退到 8；1 读取后，2 读到的位点变低；"
      "其间 a 没有应答，3 才恢复"),
     (o.OffsetsBack(queues=(o.OffsetBack("a", 0, 9, 8),), messages=1, before_ts=1, seen_ts=2, may_be_reset=True,
                    owned_twice=True, changed_ts=3, more=2),
-     "1 message is consumed again: a/0 from 9 to 8; and 2 more queues; read at 1, and lower at 2; two clients may have"
-     " consumed them at that time; members changed at 3; an operator's reset looks the same, and so does a pull"
-     " consumer that seeks",
-     "1 条消息会被重复消费：a/0 从 9 退到 8；另有 2 个队列；1 读取后，2 读到的位点变低；当时可能有两个客户端同时消费；"
+     "at least 1 message is consumed again: a/0 from 9 to 8; and 2 more queues; read at 1, and lower at 2; two clients"
+     " may have consumed them at that time; members changed at 3; an operator's reset looks the same, and so does a"
+     " pull consumer that seeks",
+     "至少 1 条消息会被重复消费：a/0 从 9 退到 8；另有 2 个队列；1 读取后，2 读到的位点变低；"
+     "当时可能有两个客户端同时消费；"
      "成员在 3 有变更；人工重置位点看起来也是这样，拉取消费者自行 seek 也是"),
     (o.NoMemberListed(waiting=None, at_least=False), "no broker lists a member; how many messages wait is not known",
      "没有任何 Broker 列出成员；堆积的消息数未知"),

@@ -35,8 +35,9 @@ def test_every_cause_has_a_fault_that_brings_it_about() -> None:
 
 
 def test_every_alerting_kind_is_true_of_some_fault() -> None:
-    group_findings = {kind for fault in FAULTS for kind, _ in fault.group_findings}
+    group_findings = {kind for fault in ANY_FAULT_NAMED.values() for kind, _ in fault.group_findings}
     assert group_findings == {
+        Kind.OFFSETS_WENT_BACK,
         Kind.INCONSISTENT_SUBSCRIPTION,
         Kind.UNREADABLE_QUEUES,
         Kind.NO_MEMBERS,

@@ -21,6 +21,7 @@ DEAD_IS_LISTED_MS = 130_000
 FINDING_MS = {  # until a page may be expected: RocketMQ's and the collector's intervals, and how long it must hold
     Kind.INCONSISTENT_SUBSCRIPTION: 100_000,
     Kind.UNREADABLE_QUEUES: 95_000,
+    Kind.OFFSETS_WENT_BACK: 130_000,
     Kind.NO_MEMBERS: 140_000,
     Kind.REBALANCE_STORM: 190_000,
 }

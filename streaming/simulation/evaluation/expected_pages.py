@@ -71,7 +71,13 @@ class ExpectedPages:
         return found
 
     def _lasted_until(self, kind: Kind, one: ActiveFault) -> int:
-        """The end of the fault: restarted clients subscribe like all, and a single client differs from none."""
+        """The end of the fault: restarted clients subscribe like all, and a single client differs from none.
+
+        Offsets that were put back are as high as before when their messages have been consumed again.
+        """
+        if kind is Kind.OFFSETS_WENT_BACK:
+            put_back = (progress.put_back for progress in self._group.fleet.progresses())
+            return max((known.until_ts or self._end for known in put_back if known is not None), default=one.from_ts)
         if kind is not Kind.INCONSISTENT_SUBSCRIPTION:
             return one.to_ts
         return min(one.to_ts, next(self._alike_since(one.from_ts), one.to_ts))

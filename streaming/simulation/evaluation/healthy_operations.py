@@ -100,6 +100,34 @@ def broker_restart(group: SimulatedGroup) -> None:
     return group.fleet.run(120)
 
 
+def broker_crash(group: SimulatedGroup) -> None:
+    """A broker crashes, and is back soon with offsets of up to ten seconds ago: clients commit them every 5 s.
+
+    (``flushConsumerOffsetInterval``: brokers store them every 5 s.)
+    """
+    name = group.random.choice(group.brokers)
+    group.fleet.stop_broker(name)
+    lost_ms = group.random.randrange(10_000)
+
+    def back() -> None:
+        for progress in group.fleet.brokers[name].progresses(group.fleet.group):
+            progress.put_offset_back(progress.committed - group.shape.rate * lost_ms // 1_000, group.fleet.now)
+        group.fleet.start_broker(name)
+
+    group.fleet.clock.after(group.random.randrange(5_000, 90_000), back)
+    group.fleet.run(120)
+
+
+def reset_offsets(group: SimulatedGroup) -> None:
+    """``mqadmin resetOffsetByTime``: clients consume the last minutes again. Nobody needs to be told."""
+    back_ms = group.random.randrange(30_000, 120_000)
+    for progress in group.fleet.progresses():
+        offset = progress.committed - group.shape.rate * back_ms // 1_000
+        progress.put_offset_back(offset, group.fleet.now)
+        for holder in progress.holders if progress.committed == offset else ():
+            holder.go_back(offset)
+
+
 def careful_night(group: SimulatedGroup) -> None:
     """A night in which the group is stopped only when no messages wait: otherwise a page is right."""
     night(group, is_careful=True)
@@ -134,6 +162,8 @@ OPERATIONS: tuple[tuple[Callable[[SimulatedGroup], None], int], ...] = (
     (expand, 1),
     (broker_restart, 1),
     (night, 1),
+    (broker_crash, 1),
+    (reset_offsets, 1),
 )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from schemas.facts import AlertFact, AlertState, Cause, Fact, Kind
+from schemas.facts import AlertFact, AlertState, Cause, Fact, Kind, Severity
 from schemas.identity import MessageQueue, is_retry_topic
 from streaming.simulation.evaluation.deadlines import Deadlines
 from streaming.simulation.evaluation.detector import Detector
@@ -33,6 +33,8 @@ def read_pages(detector: Detector, fleet: Fleet, active: Iterable[ActiveFault], 
         alert = fact.payload
         if not isinstance(alert, AlertFact) or alert.fired_ts is None or is_retry_topic(fact.topic or ""):
             continue
+        if alert.severity == Severity.INFO:
+            continue  # nobody is notified
         key = (alert.fingerprint, alert.fired_ts)
         if key not in queues:
             firing.append((fact, alert, emitted_ts))
@@ -63,6 +65,8 @@ class _PageTruth:
         if page.kind in (Kind.MISPLACED, Kind.NO_MEMBERS):
             confirmed = (ts for kind, ts in self._detector.confirmed if kind == page.kind.value)
             return any(page.fired_ts - LOOKS_BACK_MS <= ts <= page.fired_ts for ts in confirmed)
+        if page.kind is Kind.OFFSETS_WENT_BACK:
+            return any(self._was_put_back(queue, page.fired_ts) for queue in page.queues)
         if page.cause == Cause.LEFT_ROUTE and any(map(self._has_left_with_messages, page.queues)):
             return True
         is_of_a_fault = any(
@@ -83,6 +87,11 @@ class _PageTruth:
             and window.lasted_until(end) - window.from_ts >= SEEN_FROM_MS
             for window in self._fleet.truth.windows
         )
+
+    def _was_put_back(self, queue: MessageQueue, ts: int) -> bool:
+        """Whether what the group had committed was lost, and was not committed again a minute before."""
+        known = self._fleet.brokers[queue.broker_name].progress(self._fleet.group, queue, self._fleet.now).put_back
+        return known is not None and known.ts <= ts <= (known.until_ts or self._fleet.now) + LOOKS_BACK_MS
 
     def _has_left_with_messages(self, queue: MessageQueue) -> bool:
         """Whether the topic has the queue no more, and messages are left in it (at the end of the run too)."""
