@@ -1,9 +1,13 @@
-"""Links of the docs, the words of docs/glossary.md, and the modules that docs/architecture.md names."""
+"""Links and commands of the docs, the words of docs/glossary.md, and the modules that docs/architecture.md names."""
 
 import re
+import shlex
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
+
+from streaming.cli import parser_with
 
 ROOT = Path(__file__).parents[1]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
@@ -44,6 +48,17 @@ def test_links_within_the_docs_have_their_target(page: Path) -> None:
         assert path.exists(), target
         if anchor and path.suffix == ".md":
             assert anchor[1:] in headings(path), f"{target}{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_to_paste_are_commands(page: Path) -> None:
+    """Lines of code that begin with evenkeel, or that run it by another program after `--`."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", "")
+    for line in re.findall(r"""(?m)^ {4}(?:\S*/|.* -- )?evenkeel ([a-z](?:[^"'\n]|"[^"]*"|'[^']*')*)$""", text):
+        words = shlex.shlex(line.replace(" PID", " 1"), posix=True, punctuation_chars=True)
+        words.whitespace_split = True
+        own = list(takewhile(lambda word: word[0] not in "<>|&;", words))
+        parser_with([own[0]]).parse_args(own)
 
 
 def headings(path: Path) -> set[str]:
