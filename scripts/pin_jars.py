@@ -36,5 +36,6 @@ def write(path: Path, *lines: str) -> None:
 
 write(CHECKSUMS, pinned(spark_packages(), SHIPPED_WITH_SPARK), pinned(kafka.COORDINATES))
 versions = (rocketmq_jars.OLD_LINE, rocketmq_jars.NEWEST)
-write(rocketmq_jars.CHECKSUMS, *(pinned(rocketmq_jars.rocketmq_coordinates(version)) for version in versions))
+of_rocketmq = [*map(rocketmq_jars.rocketmq_coordinates, versions), rocketmq_jars.PROXY, rocketmq_jars.GRPC_CLIENT]
+write(rocketmq_jars.CHECKSUMS, *map(pinned, of_rocketmq))
 write(store_jars.CHECKSUMS, pinned(store_jars.COORDINATES))

@@ -175,7 +175,11 @@ def test_everything_that_is_fetched_is_pinned() -> None:
         (jars.CHECKSUMS, [spark_packages(), kafka.COORDINATES]),
         (
             rocketmq_jars.CHECKSUMS,
-            [rocketmq_jars.rocketmq_coordinates(v) for v in (rocketmq_jars.NEWEST, rocketmq_jars.OLD_LINE)],
+            [
+                *map(rocketmq_jars.rocketmq_coordinates, (rocketmq_jars.NEWEST, rocketmq_jars.OLD_LINE)),
+                rocketmq_jars.PROXY,
+                rocketmq_jars.GRPC_CLIENT,
+            ],
         ),
     ):
         lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]

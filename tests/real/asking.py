@@ -1,15 +1,20 @@
 """Requests to a real cluster through the collector's own client, one at a time."""
 
 import asyncio
+import json
+import socket
+from collections.abc import Mapping
 
 from streaming.collector.wire import reply_parsing, requests
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.answers import TopicRouteData
 from streaming.collector.wire.client import RemotingClient, Reply
+from streaming.collector.wire.frames import Frame, FrameReader, encode_request
 from streaming.collector.wire.reply_parsing import Asked
-from streaming.collector.wire.requests import Code, Outcome, Request, RequestCounts
+from streaming.collector.wire.requests import MOST_BYTES, Code, Outcome, Request, RequestCounts
 
 UPDATE_AND_CREATE_TOPIC = 17
+UPDATE_AND_CREATE_SUBSCRIPTIONGROUP = 200
 TIMEOUT_S = 5
 
 
@@ -30,6 +35,27 @@ def ask(address: str, request: Request, credentials: Credentials | None = None) 
             await client.close()
 
     return asyncio.run(once())
+
+
+def tell(address: str, code: int, fields: Mapping[str, str], body: bytes = b"") -> Frame:
+    """The answer to a request that the collector never makes: with a body, or of another code."""
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), TIMEOUT_S) as connection:
+        connection.settimeout(TIMEOUT_S)
+        connection.sendall(encode_request(code, 1, fields, body))
+        reader = FrameReader()
+        while True:
+            data = connection.recv(1 << 16)
+            assert data, f"{address} closed the connection on request {code}"
+            for frame in reader.feed(data, MOST_BYTES):
+                return frame
+
+
+def set_group(broker_address: str, group: str, *, fifo: bool) -> None:
+    """Create a consumer group on a broker, or change it."""
+    config = {"groupName": group, "consumeMessageOrderly": fifo, "retryQueueNums": 1, "retryMaxTimes": 16}
+    answer = tell(broker_address, UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, json.dumps(config).encode())
+    assert answer.code == 0, answer.remark
 
 
 def brokers_known_to(namesrv: str) -> dict[str, str]:

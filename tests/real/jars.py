@@ -5,6 +5,8 @@ from pathlib import Path
 from streaming.jvm.jars import fetch
 
 NEWEST, OLD_LINE = "5.3.3", "4.9.7"
+PROXY = (f"org.apache.rocketmq:rocketmq-proxy:{NEWEST}",)
+GRPC_CLIENT = ("org.apache.rocketmq:rocketmq-client-java:5.0.8",)  # shaded: gRPC is in it
 CHECKSUMS = Path(__file__).with_name("jars.sha256")
 
 
@@ -15,3 +17,13 @@ def rocketmq_coordinates(version: str) -> list[str]:
 def rocketmq_jars(version: str) -> list[Path]:
     """Raises SetupError where they cannot be had."""
     return fetch(rocketmq_coordinates(version), checksums=CHECKSUMS)
+
+
+def proxy_jars() -> list[Path]:
+    """With the broker that runs in a proxy's local mode. Raises SetupError where they cannot be had."""
+    return fetch(PROXY, checksums=CHECKSUMS)
+
+
+def grpc_client_jars() -> list[Path]:
+    """Raises SetupError where they cannot be had."""
+    return fetch(GRPC_CLIENT, checksums=CHECKSUMS)

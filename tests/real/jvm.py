@@ -9,6 +9,7 @@ from streaming.jvm.java import java_home
 from tests.real.child_process import ChildProcess
 
 JAVA_SOURCES = Path(__file__).parent / "java"
+JAVA_GRPC_SOURCES = Path(__file__).parent / "java_grpc"  # against the jars of gRPC clients
 OPTIONS = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",

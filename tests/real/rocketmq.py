@@ -13,7 +13,7 @@ from streaming.collector.wire.acl import Credentials
 from streaming.loopback.kafka import free_port
 from tests.real import asking
 from tests.real.child_process import ChildProcess
-from tests.real.go import build_go_client
+from tests.real.go import GO_SOURCES, build
 from tests.real.jars import NEWEST, rocketmq_jars
 from tests.real.jvm import JAVA_SOURCES, JavaProcess, compile_java
 from tests.servers import Servers
@@ -73,7 +73,7 @@ class LoopbackRocketMQ(Servers):
         self._broker_names = tuple(brokers)
         self.brokers: dict[str, Broker] = {}
         self.user: tuple[str, str] | None = None  # access key and secret, where ACL asks for them
-        self.namesrv = f"127.0.0.1:{_free_ports(0)}"
+        self.namesrv = f"127.0.0.1:{free_ports(0)}"
 
     @property
     def credentials(self) -> Credentials | None:
@@ -132,7 +132,7 @@ class LoopbackRocketMQ(Servers):
         """A push consumer of rocketmq-client-go, started; it need not have joined when this returns."""
         program = self._home / "go_client"
         if not program.exists():
-            build_go_client(self._home)
+            build(GO_SOURCES, self._home)
         said = {"namesrv": self.namesrv, "group": group, "name": name, "topics": subscribed(topics)}
         command = [str(program), *(f"{key}={value}" for key, value in said.items())]
         consumer = GoConsumer(f"{group}-{name}-{len(self._processes)}", command, self._home)
@@ -215,7 +215,7 @@ class LoopbackRocketMQ(Servers):
         )
 
     def _start_broker(self, name: str) -> None:
-        port = _free_ports(0, -2)  # the one for VIPs is two below
+        port = free_ports(0, -2)  # the one for VIPs is two below
         main = "org.apache.rocketmq.broker.BrokerStartup"
         config = self._write(name, self._settings(name, port))
         command = ["-Xmx384m", f"-Drocketmq.home.dir={self._home}", main, "-c", str(config)]
@@ -228,7 +228,7 @@ class LoopbackRocketMQ(Servers):
         return {
             "brokerClusterName": "Loopback", "brokerName": name, "brokerId": 0, "namesrvAddr": self.namesrv,
             "brokerIP1": "127.0.0.1", "brokerIP2": "127.0.0.1", "bindAddress": "127.0.0.1", "listenPort": port,
-            "haListenPort": _free_ports(0), "storePathRootDir": store, "storePathCommitLog": store / "commitlog",
+            "haListenPort": free_ports(0), "storePathRootDir": store, "storePathCommitLog": store / "commitlog",
             "mappedFileSizeCommitLog": 16 << 20, "mappedFileSizeConsumeQueue": 600_000, "maxIndexNum": 20_000,
             "maxHashSlotNum": 5_000, "diskMaxUsedSpaceRatio": 95, "flushDiskType": "ASYNC_FLUSH",
             "autoCreateTopicEnable": "false", "autoCreateSubscriptionGroup": "true", "timerWheelEnable": "false",
@@ -259,7 +259,7 @@ def subscribed(topics: Mapping[str, str]) -> str:
     return ";".join(f"{topic}:{expression}" for topic, expression in topics.items())
 
 
-def _free_ports(*offsets: int) -> int:
+def free_ports(*offsets: int) -> int:
     """A port that is free, and so are those at these distances from it."""
     while True:
         port = free_port()
