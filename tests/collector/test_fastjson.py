@@ -20,7 +20,7 @@ NOT_STANDARD = {
     "running_info_go",
     "running_info_quote",
 }
-NOT_STANDARD |= {"topic_stats"}
+NOT_STANDARD |= {"topic_stats", "all_consumer_offset_pop", "consume_stats_pop", "consume_stats_revive"}
 
 documents = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

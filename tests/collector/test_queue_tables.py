@@ -18,6 +18,8 @@ READERS: dict[str, Any] = {
     "running_info_go": queue_tables.running_info,
     "running_info_quote": queue_tables.running_info,
     "consume_stats_all": queue_tables.consume_stats,
+    "consume_stats_pop": queue_tables.consume_stats,
+    "consume_stats_revive": queue_tables.consume_stats,
 }
 PIECES = [  # of a table
     '{"topic":"T","brokerName":"b","queueId":1}', '{"topic":"U","brokerName":"b","queueId":1}', "{}", '{"droped":true}',

@@ -63,6 +63,27 @@ def test_connections_keep_every_channel_and_the_table_of_the_last_heartbeat() ->
     assert set(body.subscription_table or ()) == {"T_cap_49915", "U_cap_49915", "%RETRY%G_cap_49915"}
 
 
+def test_a_proxy_lists_grpc_clients_as_a_broker_lists_its_own() -> None:
+    ids = reply_parsing.consumer_list(capture("proxy_consumer_list"), ASKED).ids
+    assert ids == ("vm@13445@0@hoi43q8ucv", "vm@12361@0@bj8i9tron")
+    body = reply_parsing.connections(capture("proxy_connections"), ASKED).body
+    assert body is not None
+    assert {one.language for one in body.connection_set or ()} == {"GO", "JAVA"}
+    assert (body.consume_type, body.message_model) == ("CONSUME_ACTIVELY", "CLUSTERING")
+
+
+def test_proxies_on_one_machine_have_one_id_and_different_addresses() -> None:
+    body = reply_parsing.connections(capture("syncer_connections"), ASKED).body
+    assert body is not None
+    assert {one.client_id for one in body.connection_set or ()} == {"192.0.2.2@DEFAULT"}
+    assert {one.address for one in body.connection_set or ()} == {"127.0.0.1:45100", "127.0.0.1:45104"}
+
+
+def test_offsets_of_a_popping_group_name_its_own_retry_topic() -> None:
+    table = reply_parsing.consume_stats(capture("consume_stats_pop"), ASKED).table or ()
+    assert {row.topic: row.broker_offset for row in table} == {"Tshort": 168, "%RETRY%short_Tshort": 39}
+
+
 def test_last_heartbeats_are_those_of_the_producer_that_each_client_has_of_its_own() -> None:
     found = reply_parsing.last_heartbeats(capture("producers"))
     assert found == {

@@ -57,6 +57,7 @@ def watched() -> Iterator[Watched]:
             cluster.grpc_consumer("split", "go", {"shared": "*"}, proxy="proxy-a", language="go"),
         ]
         at_broker = cluster.consumer("split", "at-broker", {"shared": "*"})
+        cluster.wait_until_started([at_broker])
         cluster.wait_until_joined([at_broker], [BROKER])
         for consumer in (java, orderly, *others):
             cluster.wait_until(lambda c=consumer: len(c.deliveries) > 1, f"{consumer.name} consumes")
