@@ -104,15 +104,15 @@ class ProxiedRocketMQ(LoopbackRocketMQ):
         consumer.group, consumer.stuck_while = group, stuck_while
         return self._started(consumer)
 
-    def wait_until_grpc_started(self, consumer: GrpcConsumer) -> None:
-        """A Java client that gave up, since the machine was too busy to answer it, is started again."""
+    def wait_until_consuming(self, consumer: GrpcConsumer) -> None:
+        """One that gave up, since the machine was too busy to answer it, is started again."""
 
-        def has_started() -> bool:
+        def consumes() -> bool:
             if not consumer.is_running:
                 consumer.start()
-            return consumer.started_id is not None
+            return len(consumer.deliveries) > 1
 
-        self.wait_until(has_started, f"{consumer.name} has started")
+        self.wait_until(consumes, f"{consumer.name} consumes")
 
     def listed(self, group: str, proxy: str) -> tuple[str, ...]:
         """The client ids that a proxy lists, in order."""

@@ -51,7 +51,7 @@ def watched() -> Iterator[Watched]:
         java = cluster.grpc_consumer("pushes", "java", {"pushed": "*"}, proxy="proxy-a")
         orderly = cluster.grpc_consumer("orderly", "java", {"ordered": "*"}, proxy="proxy-b")
         for consumer in (java, orderly):
-            cluster.wait_until_grpc_started(consumer)
+            cluster.wait_until_consuming(consumer)
         others = [
             cluster.grpc_consumer("pushes", "go", {"pushed": "*"}, proxy="proxy-b", language="go"),
             cluster.grpc_consumer("split", "go", {"shared": "*"}, proxy="proxy-a", language="go"),
@@ -59,8 +59,8 @@ def watched() -> Iterator[Watched]:
         at_broker = cluster.consumer("split", "at-broker", {"shared": "*"})
         cluster.wait_until_started([at_broker])
         cluster.wait_until_joined([at_broker], [BROKER])
-        for consumer in (java, orderly, *others):
-            cluster.wait_until(lambda c=consumer: len(c.deliveries) > 1, f"{consumer.name} consumes")
+        for consumer in others:
+            cluster.wait_until_consuming(consumer)
         yield Watched(cluster, java, orderly, at_broker)
 
 
@@ -183,7 +183,7 @@ def test_a_broker_with_its_proxy_inside_lists_grpc_clients_itself() -> None:
         cluster.create_topic("local", {BROKER: 2})
         cluster.producer(["local"])
         consumer = cluster.grpc_consumer("locals", "go", {"local": "*"}, language="go")
-        cluster.wait_until(lambda: len(consumer.deliveries) > 1, "it consumes")
+        cluster.wait_until_consuming(consumer)
         (at_broker,) = cluster.members("locals", BROKER)
         assert GRPC_ID.fullmatch(at_broker)
         assert cluster.listed("locals", BROKER) == (at_broker,)
