@@ -1,5 +1,6 @@
 """Names of RocketMQ's things, and the order in which RocketMQ sorts them."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 RETRY_TOPIC_PREFIX = "%RETRY%"
@@ -40,6 +41,7 @@ def producer_of_slot(producer: str, slot: int) -> str:
     return f"{producer}/{slot}"
 
 
+@lru_cache(maxsize=1_024)
 def slot_of(producer: str) -> int | None:
     """The slot that the producer asks; None: its name has none, so it asks whole clusters."""
     _, slash, slot = producer.rpartition("/")

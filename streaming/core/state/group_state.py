@@ -354,8 +354,11 @@ def left_the_route(queue: Queue) -> bool:
 
 def slot_of_newest_round(state: GroupState) -> int | None:
     """The slot of the cluster of which the group's newest marker came; None: its producer asks whole clusters."""
-    newest = max(state.marker_sources, key=lambda one: one.ts, default=None)
-    return None if newest is None else slot_of(newest.source)
+    sources = state.marker_sources
+    if not sources:
+        return None
+    newest = sources[0] if len(sources) == 1 else max(sources, key=lambda one: one.ts)
+    return slot_of(newest.source)
 
 
 def new_state(cluster: str, group: str) -> GroupState:
