@@ -4,6 +4,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 RETRY_TOPIC_PREFIX = "%RETRY%"
+PROXY_PREFIX = "proxy "  # a broker's name has no blank
 
 
 class MessageQueue(NamedTuple):
@@ -46,6 +47,15 @@ def slot_of(producer: str) -> int | None:
     """The slot that the producer asks; None: its name has none, so it asks whole clusters."""
     _, slash, slot = producer.rpartition("/")
     return int(slot) if slash and slot.isdecimal() else None
+
+
+def proxy_name(address: str) -> str:
+    """The name of a proxy in events, in place of a broker's name. RocketMQ gives a proxy no name that is its own."""
+    return PROXY_PREFIX + address
+
+
+def is_proxy(broker_name: str) -> bool:
+    return broker_name.startswith(PROXY_PREFIX)
 
 
 def host_of(client_id: str) -> str:

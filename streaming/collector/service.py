@@ -30,6 +30,7 @@ from streaming.collector.probing.transport import Emit, Record
 from streaming.collector.signals import Signals, run_once
 from streaming.collector.wire.client import RemotingClient
 from streaming.config.sections import Config
+from streaming.config.values import server_list
 from streaming.errors import CollectorError
 from streaming.metrics.endpoints import start_serving
 from streaming.metrics.exposition import Exposed
@@ -63,7 +64,8 @@ def watched(
     slot = None if share is None else share.slot
     source = from_config.source_name(client.clock.now_ms(), slot)
     names = from_config.name_servers(config)[cluster]
-    probe = ClusterProbe(cluster, policy, client, names, source, emit, record, share or WHOLE, dropped)
+    proxies = server_list(config.collector.proxies.get(cluster, ""))
+    probe = ClusterProbe(cluster, policy, client, names, source, emit, record, share or WHOLE, dropped, proxies)
     counts = ClusterCounts(cluster, policy.interval_ms, client.counts, probe.shared.lags, slot=slot)
     return Watched(cluster, policy, probe, counts, slot)
 

@@ -173,7 +173,8 @@ def _collector(collector: Collector, topic: str) -> Iterator[Broken]:
     except ValueError as error:
         yield Broken((("collector", "kafka"),), collector.kafka, str(error))
     yield from _keys_of_access(collector)
-    yield from _name_servers_outside(collector)
+    yield from _servers_outside(collector)
+    yield from _proxies_of_no_cluster(collector)
     yield from _text_files("collector", collector, "secret_key_file", "tls_ca_file", "tls_cert_file", "tls_key_file")
     if collector.output == "file" and (not collector.file or is_address(collector.file)):
         allowed = "a file of this machine, since collector.output is file"
@@ -195,15 +196,22 @@ def _failover(collector: Collector, topic: str) -> Iterator[Broken]:
         yield Broken(keys, collector.timeout_seconds, allowed)
 
 
-def _name_servers_outside(collector: Collector) -> Iterator[Broken]:
-    """Check addresses of name servers against the networks. Host names are checked when they are connected to."""
+def _servers_outside(collector: Collector) -> Iterator[Broken]:
+    """Check addresses of name servers and proxies. Host names are checked when they are connected to."""
     allowed = networks(collector.networks)
-    for servers in collector.clusters.values() if allowed else ():
-        for server in server_list(servers):
+    of_key = {"clusters": ("name server", collector.clusters), "proxies": ("proxy", collector.proxies)}
+    for key, (what, servers_by_cluster) in of_key.items() if allowed else ():
+        for server in (one for servers in servers_by_cluster.values() for one in server_list(servers)):
             host = server.rpartition(":")[0].strip("[]")
             if parsed(host) is not None and not is_in(host, allowed):
-                keys = _keys("collector.networks", "collector.clusters")
-                yield Broken(keys, collector.networks, f"networks that have every name server too: {host} is in none")
+                keys = _keys("collector.networks", f"collector.{key}")
+                yield Broken(keys, collector.networks, f"networks that have every {what} too: {host} is in none")
+
+
+def _proxies_of_no_cluster(collector: Collector) -> Iterator[Broken]:
+    for cluster in collector.proxies.keys() - collector.clusters.keys():
+        keys = _keys("collector.proxies", "collector.clusters")
+        yield Broken(keys, cluster, "proxies of clusters that collector.clusters names")
 
 
 def _keys_of_access(collector: Collector) -> Iterator[Broken]:

@@ -76,6 +76,7 @@ class Collector(values.Section):
     """The requests to RocketMQ, and the output of the collector."""
 
     clusters: values.Clusters = Field(default_factory=dict)
+    proxies: values.Proxies = Field(default_factory=dict)
     interval_seconds: float = Field(5, ge=1, le=60, allow_inf_nan=False)
     timeout_seconds: float = Field(3, ge=0.1, le=60, allow_inf_nan=False)
     running_info: bool = True

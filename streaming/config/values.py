@@ -109,12 +109,20 @@ def _is_offsets_json(text: str) -> bool:
 
 
 def _name_servers(clusters: dict[str, str]) -> dict[str, str]:
+    return _servers_by_cluster(clusters, "name servers")
+
+
+def _proxies(proxies: dict[str, str]) -> dict[str, str]:
+    return _servers_by_cluster(proxies, "proxies")
+
+
+def _servers_by_cluster(clusters: dict[str, str], of_what: str) -> dict[str, str]:
     for name, servers in clusters.items():
         if not _CLUSTER.fullmatch(name):
             shown = json.dumps(name, ensure_ascii=False)
             raise ValueError(f"{shown}: a cluster's name has 1 to 255 characters, and neither a blank nor a /")
         if not server_list(servers):
-            raise ValueError(f"{name}: host:port of one or more name servers, separated by semicolons")
+            raise ValueError(f"{name}: host:port of one or more {of_what}, separated by semicolons")
     return {
         name: ";".join(server_list(servers)) for name, servers in clusters.items()
     }  # RocketMQ's tools do not accept commas
@@ -191,6 +199,7 @@ LOCAL_FOLDER_IF_ANY = f"{LOCAL_FOLDER}, or empty"
 OFFSETS = '"earliest", "latest" or JSON of an offset for every partition: {"evenkeel-events": {"0": 23, "1": -2}}'
 TOPIC = "a Kafka topic's name: 1 to 249 letters, digits, dots, underscores or hyphens"
 CLUSTERS = "a table of texts: cluster = the host:port of its name servers, separated by semicolons"
+PROXIES = "a table of texts: cluster = the host:port of its proxies' remoting ports, separated by semicolons"
 FILE = "a file of this machine, or empty"
 LISTEN = "host:port of this machine; port 0 is any that is free"
 LISTEN_IF_ANY = f"{LISTEN}; or empty"
@@ -205,6 +214,7 @@ Offsets = Annotated[str, Field(description=OFFSETS), AfterValidator(_offsets)]
 Topic = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$", description=TOPIC)]
 TopicIfAny = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,249}$", description=f"{TOPIC}; or empty")]
 Clusters = Annotated[dict[str, str], Field(description=CLUSTERS), AfterValidator(_name_servers)]
+Proxies = Annotated[dict[str, str], Field(description=PROXIES), AfterValidator(_proxies)]
 File = Annotated[str, Field(description=FILE), AfterValidator(_if_any(_file))]
 Listen = Annotated[str, Field(description=LISTEN), AfterValidator(_listen)]
 ListenIfAny = Annotated[str, Field(description=LISTEN_IF_ANY), AfterValidator(_listen_if_any)]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from schemas.identity import is_proxy, proxy_name
 from streaming.collector.probing import standby_probe
 
 STORED_TS = 1_700_000_000_000  # of the message consumed last, in every queue
@@ -71,6 +72,7 @@ class FakeGroup:
     members: list[FakeClient] = field(default_factory=list)
     topics: tuple[str, ...] = ("T",)
     listed_by: dict[str, list[FakeClient]] = field(default_factory=dict)
+    at_proxies: dict[str, list[FakeClient]] = field(default_factory=dict)  # by the name of the proxy
     subscription_table: tuple[str, ...] | None = None
     message_model: str = "CLUSTERING"
     consume_type: str = "CONSUME_PASSIVELY"
@@ -79,6 +81,8 @@ class FakeGroup:
     has_pulled: bool = True  # also from its retry topic: 208 knows that
 
     def members_on(self, broker: str) -> list[FakeClient]:
+        if is_proxy(broker):
+            return self.at_proxies.get(broker, [])
         return self.listed_by.get(broker, self.members)
 
 
@@ -97,6 +101,7 @@ class FakeCluster:
     """``queues`` is a topic's number of queues on each broker; the retry topic of every group has one."""
 
     broker_names: tuple[str, ...] = ("broker-a", "broker-b")
+    number_of_proxies: int = 0  # by names as the collector gives them
     queues: dict[str, int] = field(default_factory=lambda: {"T": 4})
     groups: dict[str, FakeGroup] = field(default_factory=dict)
     write_queues: dict[str, int] = field(default_factory=dict)  # of topics that have more of them than to read
@@ -108,6 +113,7 @@ class FakeCluster:
     clock_ahead_s: int = 0  # of the brokers
     nodes: "dict[str, FakeNode]" = field(default_factory=dict)
     name_servers: "list[FakeNode]" = field(default_factory=list)
+    proxies: "list[FakeNode]" = field(default_factory=list)
     asked_of_clients: Counter[str] = field(default_factory=Counter)
     at_work: Counter[str] = field(default_factory=Counter)  # running infos on their way, per client id
     most_at_work: Counter[str] = field(default_factory=Counter)
@@ -120,10 +126,13 @@ class FakeCluster:
         for name in self.broker_names:
             self.nodes[name] = await FakeNode(self, name).start(tls)
         self.name_servers = [await FakeNode(self, "").start(tls) for _ in range(name_servers)]
+        self.proxies = [await FakeNode(self, "").start(tls) for _ in range(self.number_of_proxies)]
+        for proxy in self.proxies:
+            proxy.name = proxy_name(proxy.address)
         try:
             yield self
         finally:
-            for node in [*self.nodes.values(), *self.name_servers]:
+            for node in [*self.nodes.values(), *self.name_servers, *self.proxies]:
                 await node.stop()
 
     @property
@@ -154,6 +163,8 @@ class FakeCluster:
             return 1, b""
         if code in self.refused:
             return 16, b""
+        if is_proxy(node.name) and code != 203:
+            return (1, b"") if code == 38 else (3, b"")
         answer = getattr(self, f"_{code}", None)
         if answer is None or (not node.name) != (code in (105, 106)):
             return 3, b""
@@ -270,7 +281,7 @@ class FakeCluster:
 
 
 class FakeNode:
-    """A broker, or a name server where ``name`` is empty.
+    """A broker, a proxy, or a name server where ``name`` is empty.
 
     ``manner``: ``answer``, ``hang``, ``garbage``, ``close`` in the middle of an answer, or ``slow`` by ``delay_s``.
     """

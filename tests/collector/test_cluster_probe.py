@@ -57,8 +57,9 @@ class Told:
         client = RemotingClient(
             policy.timeout_ms / 1000, credentials=credentials, clock=clock, allowed=allowed, may_ask=may_ask
         )
+        proxies = [proxy.address for proxy in fake.proxies]
         self.probe = ClusterProbe(
-            "prod", policy, client, fake.namesrv, "collector 1", self.events.extend, self.lines.append
+            "prod", policy, client, fake.namesrv, "collector 1", self.events.extend, self.lines.append, proxies=proxies
         )
 
     async def round(self) -> RoundReport:

@@ -16,6 +16,7 @@ from streaming.collector.probing.live_transport import LiveTransport
 from streaming.collector.probing.memory import Memory, Remembered
 from streaming.collector.probing.offset_schedule import waits
 from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.proxies import Proxies
 from streaming.collector.probing.request_load import Load, estimate
 from streaming.collector.probing.share import WHOLE, Members, Share, Whole
 from streaming.collector.probing.transport import Emit, Record
@@ -45,6 +46,7 @@ class ClusterProbe:
 
     ``emit`` gets events in the order of their groups' numbers, ``record`` every answer; neither may block.
     ``share``: of the cluster, where several collectors share it. ``dropped`` gets groups that are now of another slot.
+    ``proxies``: addresses of the configuration.
     """
 
     def __init__(
@@ -58,15 +60,20 @@ class ClusterProbe:
         record: Record,
         share: Share | Whole = WHOLE,
         dropped: Callable[[str], object] = lambda _: None,
+        proxies: Iterable[str] = (),
     ) -> None:
         self.clock = client.clock
         self.share = share
         self.brokers, self.groups, self.silent = BrokerDirectory(), GroupSchedule(policy, share), Silent(cluster)
-        self.translation = ClusterTranslation(cluster, source, policy.confirms)
+        self.translation, self.proxies = ClusterTranslation(cluster, source, policy.confirms), Proxies(proxies)
         self._cluster, self._policy, self._client, addresses = cluster, policy, client, self.brokers.addresses
-        self._transport = transport = LiveTransport(cluster, client, namesrv, addresses, policy)
-        self.directory = DirectoryProbe(transport, self.brokers, self.groups, self.silent, self.translation, record)
-        self.shared = Shared(self.translation, policy, transport, addresses, emit, record, self.silent.note, share)
+        self._transport = transport = LiveTransport(cluster, client, namesrv, addresses, policy, self.proxies.addresses)
+        self.directory = DirectoryProbe(
+            transport, self.brokers, self.groups, self.silent, self.translation, record, self.proxies
+        )
+        self.shared = Shared(
+            self.translation, policy, transport, addresses, emit, record, self.silent.note, share, self.proxies
+        )
         self._dropped = dropped
         self._probes: dict[str, GroupProbe] = {}
         self._learning: asyncio.Task[None] | None = None
@@ -84,7 +91,9 @@ class ClusterProbe:
         names = self.groups.to_probe(self.clock.steady_ms())
         topics = {topic for probe in self._probes.values() for topic in probe.topics}
         await asyncio.gather(self.shared.routes.learn_due(topics), self._probe(names, started_ts, started))
-        self._client.keep_only({*self.brokers.addresses.values(), *self._transport.name_servers})
+        self._client.keep_only(
+            {*self.brokers.addresses.values(), *self.proxies.addresses.values(), *self._transport.name_servers}
+        )
         return RoundReport(
             started_ts=started_ts,
             took_s=time.perf_counter() - started,
@@ -141,14 +150,22 @@ class ClusterProbe:
     # --- groups without members
 
     async def _look(self, name: str) -> None:
-        """Asks every broker that knows a group without members whether it has some now."""
+        """Asks every broker that knows a group without members, and one proxy, whether it has some now."""
         brokers = sorted(self.groups.brokers_of(name))
         lists = await asyncio.gather(*(self._transport.consumer_list(broker, name) for broker in brokers))
         has_lists = bool(lists) and all(listed(one) is not None for one in lists)
-        has_members = any(one.ids for one in lists)
+        has_members = any(one.ids for one in lists) or await self._has_members_at_proxy(name)
         if not has_members and self.groups.is_look_reported(self.clock.steady_ms()):
             await GroupProbe(name, self.shared).look(self.clock.now_ms(), brokers)
         self.groups.looked_at(name, has_members, self.clock.steady_ms(), has_lists)
+
+    async def _has_members_at_proxy(self, name: str) -> bool:
+        for proxy in self.proxies.one_due(self.clock.steady_ms()) if self.proxies.addresses else ():
+            asked_ms = self.clock.steady_ms()
+            answer, _ = await self._transport.members(proxy, name)
+            self.proxies.answered(proxy, asked_ms, answer.dur_ms, has_answered=answer.code is not None)
+            return bool(listed(answer))
+        return False
 
     async def _ask_backlog(self, name: str) -> None:
         """Asks every broker that knows a group without members whether messages wait for it."""

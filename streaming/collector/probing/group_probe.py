@@ -18,6 +18,7 @@ from streaming.collector.probing.memory import Remembered
 from streaming.collector.probing.new_queues import REASON, NewQueues
 from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.proxies import GroupAtProxies, Proxies
 from streaming.collector.probing.queues_beyond_read import QueuesBeyondRead
 from streaming.collector.probing.request_load import Footprint
 from streaming.collector.probing.route_probe import RouteProbe
@@ -56,6 +57,7 @@ class Shared:
         record: Record = lambda _: None,
         note: Callable[[str, str | None], None] = lambda *_: None,
         share: Share | Whole = WHOLE,
+        proxies: Proxies | None = None,
     ) -> None:
         self.cluster, self.policy, self.translation = translation.cluster, policy, translation
         self.transport, self.addresses = transport, addresses
@@ -63,6 +65,7 @@ class Shared:
         self.routes = RouteProbe(transport, translation.routes, policy, record)
         self.clients = client_schedule.ClientSchedule(policy, share)
         self.offsets, self.lags = OffsetSchedule(policy), Lags()
+        self.proxies = proxies or Proxies()
 
     def forget_group(self, name: str) -> None:
         for schedule in (self.clients, self.offsets, self.lags):
@@ -87,6 +90,7 @@ class GroupProbe:
         self._follow_ups = FollowUps(shared.policy.timing)
         self._asked_through = AskedThrough()
         self._heartbeats = HeartbeatSchedule()
+        self._at_proxies = GroupAtProxies(shared.proxies)
         self._asked: list[str] = []
         self._not_asked: dict[str, str] = {}
         self._is_new = True
@@ -136,10 +140,11 @@ class GroupProbe:
     async def round(self, started_ts: int, known_by: Collection[str]) -> None:
         """Ask, emit every event as it comes, and end with the marker. ``known_by``: the brokers that know the group."""
         brokers = self._brokers_to_ask(known_by)
-        self._group.forget(self._group.brokers.keys() - brokers)
+        self._group.forget(self._group.brokers.keys() - brokers - self._at_proxies.watched(self._clock.steady_ms()))
         self._shared.lags.keep_brokers(self.name, brokers)
         self._begin(started_ts, brokers)
         members = await self._ask_members(brokers)
+        await self._ask_proxies()
         await self._learn_new_topics(members)
         if more := self._brokers_to_ask(known_by) - brokers:
             members |= await self._ask_members(more)
@@ -213,16 +218,42 @@ class GroupProbe:
             self._message_model = connections.body.message_model
         return ids
 
+    async def _ask_proxies(self) -> None:
+        """Members that no broker lists. If the one proxy that is asked lists some, so are the others, at once.
+
+        No client is asked through a proxy.
+        """
+        asked: set[str] = set()
+        while due := [one for one in self._at_proxies.due(self._clock.steady_ms()) if one not in asked]:
+            asked.update(due)
+            await self._transport.all(map(self._ask_proxy, due))
+
+    async def _ask_proxy(self, proxy: str) -> None:
+        asked_ms = self._clock.steady_ms()
+        answer, connections = await self._transport.members(proxy, self.name)
+        ids = listed_ids(answer)
+        self._shared.proxies.answered(proxy, asked_ms, answer.dur_ms, has_answered=answer.code is not None)
+        self._shared.note(proxy, answer.failure if ids is None else None)
+        now = self._clock.steady_ms()
+        if ids is not None:
+            self._at_proxies.answered(proxy, bool(ids), now)
+        if proxy in self._at_proxies.watched(now):
+            self._take(answer)
+            self._take(connections)
+
     async def _learn_new_topics(self, members: Members) -> None:
         """Asks for the routes of topics that are new. Where it has no members, only its offsets name its topics."""
-        if self._policy.backlogs and not any(members.values()):
+        if self._policy.backlogs and not self._has_members(members):
             await self._ask_offsets(self._offsets_due(members), members, self._shared.routes.known(self.topics))
         await self._shared.routes.learn_unknown(self.topics)
+
+    def _has_members(self, members: Members) -> bool:
+        return any(members.values()) or self._at_proxies.has_members
 
     def _compare(self, members: Members, routes: RoutesOfGroup) -> None:
         """Compares members and routes with those of the round before."""
         now, had_members = self._clock.steady_ms(), self.has_members
-        self._members, self.has_members = members, any(members.values())
+        self._members, self.has_members = members, self._has_members(members)
         self._had_members |= self.has_members
         if had_members and members and not self.has_members:
             self._shared.offsets.ask_by(self.name, now + self._policy.interval_ms)
@@ -260,7 +291,7 @@ class GroupProbe:
         return self._shared.offsets.choose(self.name, brokers, self._clock.steady_ms())
 
     async def _ask_offsets(self, due: Iterable[str], members: Members, routes: RoutesOfGroup) -> None:
-        is_empty = self._policy.backlogs > 0 and not any(members.values())
+        is_empty = self._policy.backlogs > 0 and not self._has_members(members)
         await self._transport.all(self._ask_offsets_of(broker, is_empty, routes) for broker in due)
 
     async def _ask_offsets_of(self, broker: str, is_empty: bool, routes: RoutesOfGroup) -> None:

@@ -5,6 +5,7 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Collection, Coroutine, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from streaming.collector.probing.policy import Policy
@@ -23,15 +24,25 @@ log = logging.getLogger(__name__)
 
 
 class LiveTransport:
-    """The ``Transport`` of one live cluster. ``addresses`` of the brokers are as they are at the moment."""
+    """The ``Transport`` of one live cluster.
+
+    ``addresses`` of the brokers, and ``proxies``, those of the proxies, are as they are at the moment.
+    """
 
     def __init__(
-        self, cluster: str, client: RemotingClient, namesrv: Iterable[str], addresses: Mapping[str, str], policy: Policy
+        self,
+        cluster: str,
+        client: RemotingClient,
+        namesrv: Iterable[str],
+        addresses: Mapping[str, str],
+        policy: Policy,
+        proxies: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.clock = client.clock
         self.servers = NameServers(client, tuple(namesrv), policy.timeout_ms / 1000)
         self.name_servers = self.servers.addresses
         self._cluster, self._client, self._addresses, self._policy = cluster, client, addresses, policy
+        self._proxies = proxies
         self._producers: dict[str, tuple[int, asyncio.Task[tuple[Reply, Channels]]]] = {}  # and when they were asked
         self._silent_on_connections: dict[str, set[str]] = {}  # by group, the brokers that did not answer its last 203
         self._background: set[asyncio.Task[None]] = set()
@@ -44,8 +55,8 @@ class LiveTransport:
         return None if len(since_s) < len(self._addresses) else max(since_s, default=-math.inf)
 
     async def ask(self, broker: str, request: Request, lane: Lane = Lane.LISTS, timeout_ms: int = 0) -> Reply:
-        """Ask a broker by its name, at its current address."""
-        address = self._addresses.get(broker)
+        """Ask a broker, or a proxy, by its name, at its current address."""
+        address = self._addresses.get(broker) or self._proxies.get(broker)
         if address is None:
             return Reply(self.clock.now_ms(), 0, None, NO_ADDRESS, self.clock.steady_ms())
         policy = self._policy
@@ -70,6 +81,9 @@ class LiveTransport:
         group: a broker may answer for all groups but one, whose answer is too long.
         """
         asked, request = self._asked(broker, group), requests.connections(group)
+        if broker in self._proxies:  # whose list of an unknown group is an error of its own
+            connected = reply_parsing.connections(await self.ask(broker, request), asked)
+            return reply_parsing.list_at_proxy(connected), connected
         listed = None
         if broker in self._silent_on_connections.get(group, ()):
             listed, reply = await asyncio.gather(self.consumer_list(broker, group), self.ask(broker, request))

@@ -98,7 +98,9 @@ def matches(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
+SYNCER_GROUP = "CID_DefaultHeartBeatSyncerTopic"  # its members are the proxies (AbstractSystemMessageSyncer)
 _SYSTEM_GROUPS = frozenset({
+    SYNCER_GROUP,
     "CID_ONS-HTTP-PROXY", "CID_ONSAPI_OWNER", "CID_ONSAPI_PERMISSION", "CID_ONSAPI_PULL", "CLIENT_INNER_PRODUCER",
     "DEFAULT_CONSUMER", "FILTERSRV_CONSUMER", "SELF_TEST_C_GROUP", "SELF_TEST_CONSUMER_GROUP", "SELF_TEST_P_GROUP",
     "SELF_TEST_PRODUCER_GROUP", "TOOLS_CONSUMER", "__MONITOR_CONSUMER",
@@ -106,6 +108,6 @@ _SYSTEM_GROUPS = frozenset({
 
 
 def is_system_group(group: str) -> bool:
-    """Groups of RocketMQ's own (``MixAll``), in a namespace too."""
+    """Groups of RocketMQ's own (``MixAll``), in a namespace too; and that of its proxies, whose ids are all alike."""
     name = group.rsplit("%", 1)[-1]
     return name in _SYSTEM_GROUPS or name.startswith("CID_RMQ_SYS_") or group.startswith("%RETRY%")

@@ -112,6 +112,24 @@ def list_of(connected: answers.ConnectionsAnswer) -> answers.ConsumerListAnswer 
     )
 
 
+def list_at_proxy(connected: answers.ConnectionsAnswer) -> answers.ConsumerListAnswer:
+    """The list of a proxy by its connections, which alone say that it does not know the group.
+
+    (``ConsumerManagerActivity.getConsumerListByGroup`` of 5.3.3 answers with the text of its own exception.)
+    """
+    is_unknown = connected.code == answers.CONSUMER_NOT_ONLINE
+    return list_of(connected) or answers.ConsumerListAnswer(
+        ts=connected.ts,
+        dur_ms=connected.dur_ms,
+        cluster=connected.cluster,
+        broker=connected.broker,
+        group=connected.group,
+        code=answers.SYSTEM_ERROR if is_unknown else connected.code,
+        error=connected.error,
+        refusal=connected.refusal,
+    )
+
+
 def topic_route(reply: Reply, cluster: str, topic: str, name_server: str | None = None) -> answers.RouteAnswer:
     body, error = _read(reply, lambda body: _typed(body, answers.TopicRouteData))
     return answers.RouteAnswer(
