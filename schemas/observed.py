@@ -253,6 +253,13 @@ class MemberListsDiffer(Part, frozen=True, kw_only=True):
     lists: tuple[BrokerList, ...]
 
 
+class MembersSplit(Part, frozen=True, kw_only=True):
+    """Members that brokers list and no proxy, and members that proxies list and no broker."""
+
+    at_brokers: Clients
+    at_proxies: Clients
+
+
 class RoomWithoutConsumer(Part, frozen=True, kw_only=True):
     """No member consumes in the machine room of these brokers."""
 
@@ -375,6 +382,7 @@ class Observed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     forgotten_by: str | None = None
     message_models_differ: MessageModelsDiffer | None = None
     offsets_back: OffsetsBack | None = None
+    members_split: MembersSplit | None = None
 
 
 def counted(number: int) -> int:

@@ -12,6 +12,7 @@ from streaming.core.settings import Timing
 HOLD_CRITICAL_MS = 5_000  # clients are asked at different times
 HOLD_WARNING_MS = 30_000  # each client has been asked again meanwhile
 HOLD_NO_MEMBERS_MS = 120_000  # a group may be restarted as a whole
+HOLD_MEMBERS_SPLIT_MS = 150_000  # a proxy lists a client for up to 130 s that has gone over to brokers
 Hold = Callable[[Timing], int]  # milliseconds
 
 
@@ -83,6 +84,9 @@ KINDS: dict[Kind, KindRow] = {
     Kind.MEMBER_LISTS_DIFFER: KindRow(
         _GROUP, Basis.LISTS, Meaning.WRONG, _WARNING, alerts=True, fires_after=lambda t: t.second_address_proof_ms
     ),
+    Kind.MEMBERS_SPLIT: KindRow(
+        _GROUP, Basis.LISTS, Meaning.WRONG, _CRITICAL, alerts=True, fires_after=lambda timing: HOLD_MEMBERS_SPLIT_MS
+    ),
     Kind.UNREADABLE_QUEUES: KindRow(_TOPIC, Basis.ROUTES, Meaning.WRONG, _WARNING, alerts=True),
     Kind.OFFSETS_WENT_BACK: KindRow(_TOPIC, Basis.OFFSETS, Meaning.WRONG, _WARNING, alerts=True, fires_after=_at_once),
     Kind.NO_MEMBERS: KindRow(
@@ -113,7 +117,7 @@ DECIDED_BY_REPORTS = BY_REPORTS - UNDECIDED
 NOT_RIGHT_BY_REPORTS = BY_REPORTS - RIGHT
 WRONG = _kinds(lambda row: row.meaning is Meaning.WRONG)
 WHATEVER_MEMBERS_RUN = frozenset(  # of a group
-    {Kind.UNREADABLE_QUEUES, Kind.OFFSETS_WENT_BACK, Kind.NO_MEMBERS, Kind.REBALANCE_STORM}
+    {Kind.MEMBERS_SPLIT, Kind.UNREADABLE_QUEUES, Kind.OFFSETS_WENT_BACK, Kind.NO_MEMBERS, Kind.REBALANCE_STORM}
 )
 WRONG_OWNERS = _kinds(lambda row: row.wrong_owners)
 

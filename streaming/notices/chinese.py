@@ -26,6 +26,7 @@ CHINESE = Language(
         "INCONSISTENT_SUBSCRIPTION": "组内订阅关系不一致",
         "SHARED_CLIENT_ID": "多个进程分到同样的队列",
         "MEMBER_LISTS_DIFFER": "成员依据不同的列表分配队列",
+        "MEMBERS_SPLIT": "成员分处 Broker 与 Proxy 两边",
         "NO_MEMBERS": "没有在线的消费者",
         "REBALANCE_STORM": "消费者频繁上下线，不断重平衡",
     },
@@ -130,6 +131,7 @@ CHINESE = Language(
         "SLOW_CONSUMER": "检查消费者的业务代码在等什么：队列分配本身没有问题",
         "OFFSETS_WENT_BACK": "确认业务能否承受重复消费；再比较主从 Broker 的 consumerOffset.json，"
         "并查看 Broker 启动或主从切换的日志",
+        "MEMBERS_SPLIT": "让所有成员都连接 Proxy，或都连接 Broker",
         "NO_MEMBERS": "启动消费者；若该消费组已下线不用，请执行 evenkeel forget，否则告警一小时后自动关闭",
         "REBALANCE_STORM": "检查这些客户端为什么反复重启或断开：崩溃、长时间 GC、网络",
         "PHANTOM": "与路由核对，重启持有这些队列的客户端",
@@ -137,6 +139,7 @@ CHINESE = Language(
     now={
         "SLOW_CONSUMER": "若消费者刚发布过，先回滚",
         "OFFSETS_WENT_BACK": "若不能重复处理，先停掉消费者，再用 mqadmin resetOffsetByTime 把位点往后调",
+        "MEMBERS_SPLIT": "停掉其中一边的成员：另一边随即独自消费全部队列",
         "NO_MEMBERS": "若最近的发布启动失败，先回滚",
         "REBALANCE_STORM": "停掉反复上下线的客户端：其余成员的队列即不再变动",
     },

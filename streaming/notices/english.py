@@ -26,6 +26,7 @@ ENGLISH = Language(
         "INCONSISTENT_SUBSCRIPTION": "members subscribe to different things",
         "SHARED_CLIENT_ID": "processes take the same share of the queues",
         "MEMBER_LISTS_DIFFER": "members divide the queues by different member lists",
+        "MEMBERS_SPLIT": "members split between brokers and proxies",
         "NO_MEMBERS": "no members left",
         "REBALANCE_STORM": "members come and go again and again",
     },
@@ -134,6 +135,7 @@ ENGLISH = Language(
         "SLOW_CONSUMER": "find out what the consumer's code waits for: the allocation of queues is right",
         "OFFSETS_WENT_BACK": "check that the consumers can process messages again; then compare consumerOffset.json of"
         " the broker's master and slaves, and what the broker's log says of its start or change of role",
+        "MEMBERS_SPLIT": "connect all members to proxies, or all of them to brokers",
         "NO_MEMBERS": "start the consumers; if the group is retired, run evenkeel forget, or the alert ends"
         " after an hour",
         "REBALANCE_STORM": "find out why these clients restart or disconnect: crashes, long GC, the network",
@@ -143,6 +145,7 @@ ENGLISH = Language(
         "SLOW_CONSUMER": "roll back the consumer, if it was deployed shortly before",
         "OFFSETS_WENT_BACK": "if no message may be processed again, stop the consumers and set the offsets forward"
         " (mqadmin resetOffsetByTime)",
+        "MEMBERS_SPLIT": "stop the members of one side: the others then consume every queue once",
         "NO_MEMBERS": "roll back the last deploy, if its consumers do not start",
         "REBALANCE_STORM": "stop the client that comes and goes: the others then keep their queues",
     },

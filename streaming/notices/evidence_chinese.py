@@ -44,6 +44,7 @@ CHINESE_EVIDENCE = Sentences(
         o.MessageModelsDiffer: "BROADCASTING：{broadcasting}；CLUSTERING：{clustering}",
         o.BrokerList: "{broker_name} {clients:?列出 {clients}|未列出任何成员}",
         o.MemberListsDiffer: "{lists}",
+        o.MembersSplit: "{at_brokers} 连接 Broker，{at_proxies} 连接 Proxy：两边互不知晓，各自消费全部队列",
         o.RoomWithoutConsumer: "没有成员消费 {broker_names} 所在机房的队列",
         o.NotConfigured: "没有任何成员的配置包含这些队列",
         o.NotLocked: "顺序消费：应由 {clients} 持有，但没有拿到 Broker 上的锁",

@@ -50,6 +50,8 @@ ENGLISH_EVIDENCE = Sentences(
         o.MessageModelsDiffer: "BROADCASTING: {broadcasting}; CLUSTERING: {clustering}",
         o.BrokerList: "{broker_name} lists {clients:?{clients}|no member}",
         o.MemberListsDiffer: "{lists}",
+        o.MembersSplit: "{at_brokers} {at_brokers:#is|are} connected to brokers, and {at_proxies} to proxies: neither"
+        " side knows the other, and each consumes every queue",
         o.RoomWithoutConsumer: "no member consumes from the room of {broker_names}",
         o.NotConfigured: "no member's configured list names these queues",
         o.NotLocked: "orderly: {clients} should own them, but {clients:#does|do} not have the broker's lock",

@@ -20,7 +20,8 @@ KEYS = [*text_keys(Config), *text_keys(Alerts)]
 OPEN = {
     "source.topic", "source.trusted_sources", "source.bootstrap_servers", "source.starting_offsets",
     "source.folder", "tables.path", "job.checkpoint", "spark.master", "spark.jars_folder", "collector.clusters",
-    "collector.include", "collector.exclude", "collector.networks", "collector.proxies", "collector.tls_ca_file", "collector.tls_cert_file",
+    "collector.include", "collector.exclude", "collector.networks", "collector.proxies",
+    "collector.tls_ca_file", "collector.tls_cert_file",
     "collector.file", "collector.state", "collector.failover_topic", "notify.alerts", "notify.state", "web.listen",
     "web.hosts", "web.proxies",
     "web.proxy_header", "web.may_silence", "web.tls_cert_file", "metrics.listen", "groups.cluster", "groups.group",

@@ -125,6 +125,7 @@ class Fleet:
         self.down: set[str] = set()
         self.no_lists: set[str] = set()  # brokers that serve their clients, and give no list of them
         self.no_offsets: set[str] = set()
+        self.proxies: dict[str, tuple[str, ...]] = {}  # the ids that each lists, by its name in events
         self.forgetful: set[str] = set()  # brokers that know no members
         self.stuck: set[MessageQueue] = set()
         self.hung: set[MessageQueue] = set()
@@ -318,7 +319,7 @@ class Fleet:
             BrokerAnswer(name, answered=False, error="no answer")
             if name in self.down | self.no_lists
             else self._answer(name, self._ts(at))
-            for name in self.brokers
+            for name in [*self.brokers, *self.proxies]
         )
         given = {"brokers": answers, **self.round_fields, **fields}
         if self.tells_changes:
@@ -326,7 +327,7 @@ class Fleet:
         return self.say(Round, at, **given)
 
     def _answer(self, name: str, marker_ts: int) -> BrokerAnswer:
-        ids = self.listed(name)
+        ids = list(self.proxies[name]) if name in self.proxies else self.listed(name)
         known, since = self._known_lists.get(name, (sorted(ids), 0))
         since = marker_ts if known != sorted(ids) else since
         self._known_lists[name] = (sorted(ids), since)

@@ -255,6 +255,11 @@ def _by_kind() -> dict[str, Notice]:
                   changes=(AlertChange(SINCE - 290_000, "broker_lost", "broker-a"),
                            AlertChange(SINCE - 70_000, "broker_returned", "broker-a"))),
         ),
+        "MEMBERS_SPLIT": notice(
+            alert("MEMBERS_SPLIT", None, o.MembersSplit(at_brokers=some(A), at_proxies=some(B)), topic=None,
+                  severity="critical", clients=(client(A, 7, start_ts=(), brokers=("broker-a",)),
+                                                client(B, 8, start_ts=(), brokers=("proxy 10.0.0.5:8080",)))),
+        ),
         "NO_MEMBERS": notice(
             alert("NO_MEMBERS", None, o.NoMemberListed(waiting=980, at_least=False), topic=None, severity="warning",
                   changes=(AlertChange(SINCE - 5_000, "left", A), AlertChange(SINCE - 4_000, "left", B)), **waits),

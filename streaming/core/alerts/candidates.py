@@ -15,6 +15,9 @@ from streaming.core.findings.verdict import GroupFinding
 from streaming.core.state.group import Group
 from streaming.core.state.members import expected_back_by, missed_since_ts
 
+# Findings about members that a rolling deploy may bring about, and end.
+COME_OF_DEPLOYS = frozenset({Kind.INCONSISTENT_SUBSCRIPTION, Kind.MEMBERS_SPLIT})
+
 
 class AlertCandidate(Struct, frozen=True):
     """One alert as the present evidence supports it. ``has_held_long_enough``: to fire.
@@ -146,7 +149,7 @@ def candidates_of_group(
             holds_until_ts=found.since_ts + hold_ms,
             is_harm=False,
             is_overdue=found.kind is Kind.NO_MEMBERS and _is_group_overdue(evidence),
-            waits_for_deploy=found.kind is Kind.INCONSISTENT_SUBSCRIPTION and is_rolling_deploy(evidence),
+            waits_for_deploy=found.kind in COME_OF_DEPLOYS and is_rolling_deploy(evidence),
             clients=found.clients,
             since_ts=found.since_ts,
         )

@@ -42,7 +42,8 @@ class GroupEvidence:
         self.uncovered = {
             index
             for index, broker in enumerate(state.brokers)
-            if state.now - broker.answered_ts > group.timing.view_max_age_ms and (index in hosting or not hosting)
+            if state.now - broker.answered_ts > group.timing.view_max_age_ms
+            and (broker.listed if broker.is_proxy else index in hosting or not hosting)
         }
         self.balancing = [member for member in self.members.values() if member.exclusion is None]
         self.classes = frozenset(m.running.strategy for m in self.balancing if m.running is not None)

@@ -11,6 +11,7 @@ from schemas.reasons import ReasonKind
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import KINDS, WHATEVER_MEMBERS_RUN
 from streaming.core.findings.inconsistent_subscription import inconsistent_subscription
+from streaming.core.findings.members_split import members_split
 from streaming.core.findings.no_members import no_members
 from streaming.core.findings.offsets_went_back import offsets_went_back
 from streaming.core.findings.queue_facts import Since
@@ -37,6 +38,7 @@ def _every_finding(evidence: GroupEvidence, since: Since) -> Iterator[GroupFindi
     yield from inconsistent_subscription(evidence)
     yield from shared_client_id(evidence)
     yield from member_lists_differ(evidence)
+    yield from members_split(evidence)
     yield from unreadable_queues(evidence, since)
     yield from offsets_went_back(evidence)
     yield from no_members(evidence)

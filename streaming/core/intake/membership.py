@@ -11,7 +11,7 @@ from streaming.core.finding_kinds import HOLD_NO_MEMBERS_MS
 from streaming.core.intake.consume_offsets import is_away, leave_out
 from streaming.core.intake.deploy_tracking import forget_finished_deploy, note_deploy_change, note_second_instance
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import Client, FlappingClient, GroupState, MembershipChange
+from streaming.core.state.group_state import Broker, Client, FlappingClient, GroupState, MembershipChange
 from streaming.core.state.members import PAUSES_KEPT, addresses_of, digest_of, entries_at, is_listed, process_names
 from streaming.core.state.routes import hosting_brokers
 
@@ -42,7 +42,7 @@ def take_lists(group: Group, event: Round) -> None:
         present_before = {index for index, client in enumerate(state.clients) if is_listed(client)}
         left: set[str] = set()
         for index, client_ids in changed:
-            gone = _replace_list(group, index, Counter(client_ids), first_seen=index in first)
+            gone = _replace_list(group, index, _entries(state.brokers[index], client_ids), first_seen=index in first)
             left |= gone if client_ids else set()  # a broker that lists nobody any more says nothing of one client
             state.brokers[index].listed = len(client_ids)
         _note_joins_and_leaves(group, present_before)
@@ -56,6 +56,14 @@ def take_lists(group: Group, event: Round) -> None:
         group.request_evaluation()
     _forget_stable_clients(group)
     forget_finished_deploy(group)
+
+
+def _entries(broker: Broker, client_ids: tuple[str, ...]) -> Counter[str]:
+    """How often each client is listed. A proxy may list a gRPC client twice that is connected once:
+
+    it has reconnected to another proxy, and the first one lists its old channel for up to 130 s.
+    """
+    return Counter(set(client_ids) if broker.is_proxy else client_ids)
 
 
 def _known_answers(group: Group, event: Round) -> dict[int, BrokerAnswer]:
@@ -198,18 +206,21 @@ def _emit_change(group: Group, index: int, client: Client, before: int, entries:
 def _give_up_silent_brokers(group: Group, answered: Container[int]) -> list[int]:
     """Indices of brokers whose lists no longer count: they do not answer, and no route names them any more.
 
-    If no route is known, the last list of such a broker still counts.
+    If no route is known, the last list of such a broker still counts. The list of a proxy counts as long as no other
+    proxy answers: each lists the members of all.
     """
     state = group.state
     silent = [(index, broker) for index, broker in enumerate(state.brokers) if index not in answered]
     if not silent:
         return []
     hosting = hosting_brokers(state)
+    is_any_proxy_heard = any(broker.is_proxy and not broker.lost_ts for broker in state.brokers)
     given_up = []
     for index, broker in silent:
         broker.lost_ts = broker.lost_ts or state.now
         broker.list_digest = b""
-        if not hosting or index in hosting or state.now - broker.lost_ts <= group.timing.view_max_age_ms:
+        may_host = not is_any_proxy_heard if broker.is_proxy else not hosting or index in hosting
+        if may_host or state.now - broker.lost_ts <= group.timing.view_max_age_ms:
             group.request_evaluation()
         elif broker.listed:
             given_up.append(index)

@@ -8,7 +8,7 @@ A change of any class here changes the packed form: ``streaming.core.state.packi
 from msgspec import field
 
 from schemas.facts import Kind, Severity
-from schemas.identity import slot_of
+from schemas.identity import is_proxy, slot_of
 from schemas.observed import Observed
 from streaming.core.state.queue_state import Packed, PackedValue, Queue
 
@@ -22,7 +22,7 @@ FINDING_CODES: tuple[Kind, ...] = (
 
 
 class Broker(Packed):
-    name: str
+    name: str  # or that of a proxy
     answered_ts: int = 0  # the newest round in which it gave its list of members; 0: none
     changed_ts: int = 0  # when its list last changed; 0: it has never listed a member
     lost_ts: int = 0  # since when it has given no list; 0: it gives one
@@ -32,6 +32,11 @@ class Broker(Packed):
     reports_pull_offsets: bool = False  # brokers before 5.1 know no pull offset (OffsetWrapper.pullOffset)
     list_version: int = 0  # BrokerAnswer.data_version of its newest list; 0: no round can confirm that list
     back_ts: int = 0  # when it last gave a list again after it had given none, be it for one round; 0: never
+
+    @property
+    def is_proxy(self) -> bool:
+        """True if it is a proxy: it lists the members that are connected to it, and hosts no topic."""
+        return is_proxy(self.name)
 
 
 class HostedQueues(PackedValue, frozen=True):

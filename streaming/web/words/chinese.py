@@ -112,6 +112,7 @@ CHINESE: dict[str, str] = {
     "finding_UNKNOWN": "{queues}缺少证据",
     "finding_SETTLING": "{queues}可能仍在重平衡，暂不判定",
     "finding_CONSUME_DISABLED": "{queues}已禁止消费",
+    "finding_MEMBERS_SPLIT": "成员分处 Broker 与 Proxy",
     "finding_UNREADABLE_QUEUES": "有不可读的队列",
     "finding_OFFSETS_WENT_BACK": "消费位点回退",
     "finding_IDLE_MEMBERS": "成员多于队列",

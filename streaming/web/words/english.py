@@ -112,6 +112,7 @@ ENGLISH: dict[str, str] = {
     "finding_UNKNOWN": "{queues}: evidence is missing",
     "finding_SETTLING": "{queues}: a rebalance may still be running",
     "finding_CONSUME_DISABLED": "{queues} with consuming disabled",
+    "finding_MEMBERS_SPLIT": "members at brokers and at proxies",
     "finding_UNREADABLE_QUEUES": "queues that nobody can read",
     "finding_OFFSETS_WENT_BACK": "offsets went back",
     "finding_IDLE_MEMBERS": "more members than queues",
