@@ -92,18 +92,18 @@ class _Rounds:
 
 def count_events(stage: Stage, rounds: Sequence[Round], illnesses: Iterable[Illness]) -> None:
     """The numbers of events that are missing or there twice, and the pages that are."""
-    records = _records(stage)
+    records = records_of(stage)
     _count_markers(records, _Rounds(rounds))
     _count_pages(records, _Rounds(rounds), list(illnesses))
 
 
-def _records(stage: Stage) -> list[Record]:
+def records_of(stage: Stage) -> list[Record]:
     """Of each partition in its order."""
     consumer = KafkaConsumer(bootstrap_servers=stage.kafka.bootstrap_servers, auto_offset_reset="earliest")
     try:
         consumer.assign(partitions := [TopicPartition(TOPIC, number) for number in range(PARTITIONS)])
         left = sum(consumer.end_offsets(partitions).values())
-        found = []
+        found: list[Record] = []
         while len(found) < left:
             for some in consumer.poll(1000).values():
                 found += [

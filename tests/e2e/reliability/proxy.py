@@ -1,16 +1,23 @@
 """A network between a client and a server that a test can cut."""
 
 import asyncio
+from collections.abc import Callable
+
+
+def _nothing(_: bytes) -> None:
+    pass
 
 
 class Proxy:
-    """Passes bytes between its clients and one server, in both directions.
+    """Passes bytes between its clients and one server, in both directions. ``asked`` gets those for the server, when
+    they are sent to it.
 
     While it is cut, bytes and new connections wait. They go on afterwards, also those of a client that was killed: TCP
     sends again what was lost. It does not if the client has reset the connection.
     """
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, asked: Callable[[bytes], None] = _nothing) -> None:
+        self._asked = asked
         self._host, _, port = target.rpartition(":")
         self._port = int(port)
         self._is_whole = asyncio.Event()
@@ -51,14 +58,17 @@ class Proxy:
         except asyncio.CancelledError:
             writer.transport.abort()
             raise
-        await asyncio.gather(self._pass(reader, to_server), self._pass(from_server, writer))
+        await asyncio.gather(self._pass(reader, to_server, self._asked), self._pass(from_server, writer, _nothing))
 
-    async def _pass(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    async def _pass(
+        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, passed: Callable[[bytes], None]
+    ) -> None:
         try:
             while data := await source.read(1 << 16):
                 await self._is_whole.wait()
                 if source.exception() is not None:
                     break
+                passed(data)
                 sink.write(data)
                 await sink.drain()
             await self._is_whole.wait()

@@ -180,6 +180,10 @@ class Stage:
         stack.push_async_callback(proxy.stop)
         return address
 
+    def kafka_address(self, asker: int) -> str:
+        """Where this one reaches Kafka, by ``to_kafka``. It need not be a collector."""
+        return self._addresses[asker]
+
     # --- what faults do
 
     def start(self, asker: int) -> None:
