@@ -42,7 +42,9 @@ def _start(environment: Environment, plan: Plan) -> StreamingQuery:
     """Start the query like ``streaming.spark.job``, with another key."""
     spark = environment.spark
     table = FactsTable(spark, plan.tables)
-    checkpoint = open_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards, table.count())
+    checkpoint = open_checkpoint(
+        spark, plan.checkpoint, name_of(plan.source), plan.shards, table.exists(), table.has_facts
+    )
     table.create()
     spark.conf.set("spark.sql.shuffle.partitions", checkpoint.identity.state_partitions)
     batches = Batches(table, checkpoint, Health(None, {}, now_ms()), None, -1, now_ms, JobCounts())

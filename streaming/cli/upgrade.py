@@ -75,10 +75,13 @@ def _checkpoint(config: Config) -> Found:
 
     what, uri = "checkpoint", without_userinfo(config.job.checkpoint)
     table = _opened(config.tables.path, FACTS)
-    facts = None if table is None else len(table.file_uris())
+
+    def has_facts() -> bool:
+        return table is not None and bool(table.file_uris())
+
     try:
         files = TextFiles(config.job.checkpoint)
-        checkpoint = checkpoint_in(files, name_of(config.source), config.job.shards, facts)
+        checkpoint = checkpoint_in(files, name_of(config.source), config.job.shards, table is not None, has_facts)
         if checkpoint is None:
             return Found(what, f"{uri}: none yet, the next start makes it")
         version = checkpoint.identity.state_version

@@ -5,6 +5,7 @@ written again if its number was written under the same identity. ``settings/N.js
 batch ends under the settings with which it began, even if the configuration has changed in between.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 from uuid import uuid4
 
@@ -145,27 +146,31 @@ class Checkpoint:
             self._folder.write(f"{_SETTINGS}/{self.next_batch()}.json", msgspec.json.encode(settings).decode())
 
 
-def open_checkpoint(spark: SparkSession, uri: str, source: str, shards: int, facts: int | None) -> Checkpoint:
+def open_checkpoint(
+    spark: SparkSession, uri: str, source: str, shards: int, table_exists: bool, has_facts: Callable[[], bool]
+) -> Checkpoint:
     """The checkpoint, made if it is new. Refuses one that doesn't belong to the tables or the configuration.
 
-    ``facts``: how many there are, at least; None where there is no table.
+    ``table_exists``: that of the facts. ``has_facts`` is called for a new checkpoint only: it reads the table.
     """
     folder = Folder(spark, uri)
-    checkpoint = checkpoint_in(folder, source, shards, facts)
+    checkpoint = checkpoint_in(folder, source, shards, table_exists, has_facts)
     if checkpoint is not None:
         return checkpoint
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or shards)
     return create(folder, new_identity(source, shards, partitions))
 
 
-def checkpoint_in(folder: CheckpointFolder, source: str, shards: int, facts: int | None) -> Checkpoint | None:
+def checkpoint_in(
+    folder: CheckpointFolder, source: str, shards: int, table_exists: bool, has_facts: Callable[[], bool]
+) -> Checkpoint | None:
     """The checkpoint that is there; None if there is none yet. As ``open_checkpoint``, but it only reads."""
     checkpoint = existing(folder)
     if checkpoint is None:
-        _refuse_foreign(folder, bool(facts))
+        _refuse_foreign(folder, table_exists and has_facts())
         return None
     refuse_changed(checkpoint, source, shards)
-    if facts is None and checkpoint.begun() is not None:
+    if not table_exists and checkpoint.begun() is not None:
         raise CheckpointError(
             f"checkpoint {checkpoint.uri} has written facts, and their table is gone: restore it, or delete the "
             "checkpoint too"

@@ -21,6 +21,8 @@ from streaming.spark.operator import OUTPUT_SCHEMA, fact_row
 from streaming.tables.conflicts import retried
 from streaming.tables.creation import delta_properties, missing_columns
 
+# Each is a small file to read, and nearly all have a note. The second number is read where the first has none.
+COMMITS_READ = (50, 1000)
 NO_SHARD = -1  # of facts that the driver makes
 CODEGEN_KEY = "spark.sql.codegen.factoryMode"
 
@@ -44,18 +46,19 @@ class FactsTable:
         self._spark = spark
         self._columns_of: dict[str, list[Column]] = {}  # by identity; to make them takes 90 ms
 
-    def count(self) -> int | None:
-        """1 if there are facts, 0 if there are none, None if there is no table."""
-        if not DeltaTable.isDeltaTable(self._spark, self.path):
-            return None
-        return len(self._spark.read.format("delta").load(self.path).limit(1).collect())
+    def exists(self) -> bool:
+        return bool(DeltaTable.isDeltaTable(self._spark, self.path))
+
+    def has_facts(self) -> bool:
+        """Whether the table, which exists, has a row. Spark computes the whole state of the table for that."""
+        return bool(self._spark.read.format("delta").load(self.path).limit(1).collect())
 
     def create(self) -> None:
         """Make the table unless it is there; add columns that it lacks, and fields of structs."""
         columns = StructType()
         for one in FACTS.columns:
             columns.add(one.name, DataType.fromDDL(one.type), True, {"comment": one.comment})
-        if not DeltaTable.isDeltaTable(self._spark, self.path):
+        if not self.exists():
             new = DeltaTable.createIfNotExists(self._spark).location(self.path).comment(FACTS.comment)
             for name, value in delta_properties(FACTS).items():
                 new = new.property(name, value)
@@ -88,13 +91,18 @@ class FactsTable:
             self._columns_of[identity] = table_columns(identity)
         return rows.select(*self._columns_of[identity])
 
-    def notes(self) -> list[CommitNote]:
-        """What our commits say, newest first."""
-        if not DeltaTable.isDeltaTable(self._spark, self.path):
+    def notes(self, identity: str | None = None) -> list[CommitNote]:
+        """What our newest commits say, newest first: at least one of this checkpoint, if there is one."""
+        if not self.exists():
             return []
-        history = DeltaTable.forPath(self._spark, self.path).history(1000).orderBy(F.desc("version"))
-        ours = history.where("userMetadata LIKE '{\"identity\"%'").select("userMetadata").collect()
-        return [msgspec.json.decode(row.userMetadata, type=CommitNote) for row in ours]
+        table = DeltaTable.forPath(self._spark, self.path)
+        for commits in COMMITS_READ:
+            history = table.history(commits).orderBy(F.desc("version"))
+            ours = history.where("userMetadata LIKE '{\"identity\"%'").select("userMetadata").collect()
+            notes = [msgspec.json.decode(row.userMetadata, type=CommitNote) for row in ours]
+            if any(identity in (None, note.identity) for note in notes):
+                break
+        return notes
 
 
 @contextmanager

@@ -35,6 +35,7 @@ from streaming.wall_clock import now_ms
 QUERY_NAME = "detection"
 IDLE_EVERY_S = 1.0  # a look whether the query waits for records
 BETWEEN_BATCHES_S = 12  # how long a stop waits for the running batch; an interrupted batch runs again at the next start
+AHEAD_WITHIN_S = 10.0  # Kafka's answer to a standby, which goes on without one
 log = logging.getLogger(__name__)
 
 
@@ -99,8 +100,10 @@ def run(
 
 
 def prepare_to_take_over(spark: SparkSession, plan: Plan, stop: Event) -> None:
-    """Refuse a checkpoint of another configuration. Then run a job of one record in a scratch folder, so that Java has
-    loaded and compiled what a first batch needs. The folders of the plan are only read: another job writes to them.
+    """Refuse a checkpoint of another configuration. Then run a job of one record in a scratch folder, and read ahead.
+
+    So Java has loaded and compiled what a takeover needs. The folders of the plan are only read: another job writes to
+    them.
     """
     refuse_others_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards)
     is_local = (spark.sparkContext.master or "").startswith("local")
@@ -112,6 +115,20 @@ def prepare_to_take_over(spark: SparkSession, plan: Plan, stop: Event) -> None:
         folder = f"file:{scratch}"  # a path alone is one of spark.hadoop.fs.defaultFS
         source = plan.source.model_copy(update={"kind": "files", "folder": f"{folder}/events"})
         run_to_end(spark, replace(plan, source=source, tables=f"{folder}/tables", checkpoint=f"{folder}/checkpoint"))
+    if not stop.is_set():
+        _read_ahead(spark, plan)
+
+
+def _read_ahead(spark: SparkSession, plan: Plan) -> None:
+    """Read of the real storage and the real Kafka what a takeover reads. Delta keeps what it knows of the facts, and
+    reads only newer commits then. What cannot be read now does not matter: the takeover reads all of it again.
+    """
+    try:
+        FactsTable(spark, plan.tables).notes()
+        if plan.source.kind == "kafka":
+            Brokers(spark, plan.source).ends(AHEAD_WITHIN_S)
+    except (MonitorError, PySparkException, Py4JJavaError) as error:
+        log.debug("not read ahead: %s", str(error).split("\n", 1)[0])
 
 
 def run_to_end(spark: SparkSession, plan: Plan) -> None:
@@ -168,13 +185,15 @@ def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts, require_held: R
         brokers.require_topic()
     require_known_tables(plan.tables)
     table = FactsTable(spark, plan.tables, require_held)
-    checkpoint = open_checkpoint(spark, plan.checkpoint, name_of(plan.source), plan.shards, table.count())
+    checkpoint = open_checkpoint(
+        spark, plan.checkpoint, name_of(plan.source), plan.shards, table.exists(), table.has_facts
+    )
     checkpoint.require_readable_state(spark)
     checkpoint.keep_state_version()
     take_tables(plan.tables)
     table.create()
     spark.conf.set("spark.sql.shuffle.partitions", checkpoint.identity.state_partitions)
-    notes = table.notes()
+    notes = table.notes(checkpoint.identity.identity)
     appended = max((n.batch_id for n in notes if n.identity == checkpoint.identity.identity), default=-1)
     health = Health(plan.health_seconds, notes[0].newest if notes else {}, now_ms())
     losses = None if brokers is None else LossFinder(brokers.earliest)

@@ -78,7 +78,7 @@ def reseed(spark: SparkSession, plan: Plan, start: str | None = None) -> Reseede
     folder = Folder(spark, plan.checkpoint)
     refuse_existing(folder)
     table = FactsTable(spark, plan.tables)
-    if not table.count():
+    if not table.exists() or not table.has_facts():
         raise CheckpointError(f"there are no facts in {plan.tables} to begin with: run 'evenkeel run' as it is")
     starting = start or _position(spark, plan, next(iter(table.notes()), None))
     run_projections(plan.tables)

@@ -9,8 +9,9 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from schemas.tables import FACTS
-from streaming.spark.facts import CommitNote, FactsTable
+from streaming.spark.facts import CommitNote, FactsTable, rows_of
 from streaming.tables.creation import delta_properties, missing_columns
+from tests.notifier.facts import health
 
 pytestmark = pytest.mark.spark
 
@@ -50,3 +51,17 @@ def test_columns_and_fields_that_an_older_table_lacks_are_added(spark: SparkSess
     version = made(tmp_path).version()
     FactsTable(spark, str(tmp_path)).create()
     assert made(tmp_path).version() == version, "nothing is missing any more"
+
+
+def test_notes_are_read_until_one_of_the_checkpoint_is_found(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each commit that is read is a request to the storage."""
+    monkeypatch.setattr("streaming.spark.facts.COMMITS_READ", (2, 1000))
+    old, new = (CommitNote(identity=name, batch_id=7, offsets={}, newest={}) for name in ("old", "new"))
+    table = FactsTable(spark, str(tmp_path))
+    table.create()
+    for note in (old, old, new, new, new):
+        table.append(rows_of(spark, [health()]), note)
+    assert table.notes() == table.notes("new") == [new, new]
+    assert table.notes("old") == [new, new, new, old, old]

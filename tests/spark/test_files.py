@@ -138,7 +138,9 @@ def test_state_of_another_version_is_one_clear_message(spark, pipeline):
         yield from ()
 
     FactsTable(spark, pipeline.plan().tables).create()
-    checkpoint = open_checkpoint(spark, str(pipeline.checkpoint), name_of(pipeline.source), 4, 0).identity
+    checkpoint = open_checkpoint(
+        spark, str(pipeline.checkpoint), name_of(pipeline.source), 4, True, lambda: False
+    ).identity
     keys = shard_keys(spark, checkpoint.shards, checkpoint.state_partitions)
     keyed = with_shard_keys(read_source(spark, pipeline.source), keys)
     operated = keyed.groupBy("shard_key").applyInPandasWithState(

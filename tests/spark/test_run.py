@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
@@ -16,7 +17,9 @@ from schemas.events import encode_event
 from schemas.facts import HealthFact
 from streaming.config.sections import Source
 from streaming.core.default_settings import DEFAULT_SETTINGS
-from streaming.spark.job import run
+from streaming.spark.facts import FactsTable
+from streaming.spark.job import prepare_to_take_over, run
+from streaming.spark.kafka_offsets import Brokers
 from tests.spark.pipeline import Pipeline, fleet, folded
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
@@ -141,3 +144,20 @@ master = "local[2]"
     )
     assert process.stdout.readline() == "started\n", process.communicate()[1]
     return process
+
+
+def test_a_standby_reads_the_facts_ahead_and_needs_no_kafka(spark, tmp_path, monkeypatch):
+    """Before it has the lease, so it writes nothing."""
+    pipeline = Pipeline(spark, tmp_path)
+    pipeline.drop([encode_event(event) for event in fleet().events])
+    pipeline.run()
+    version, read, asked, notes = pipeline.commits(), [], [], FactsTable.notes
+    monkeypatch.setattr(FactsTable, "notes", lambda table, *of: read.append(table.path) or notes(table, *of))
+    monkeypatch.setattr("streaming.spark.job.AHEAD_WITHIN_S", 0.5)
+    ends = Brokers.ends
+    monkeypatch.setattr(Brokers, "ends", lambda brokers, within_s: asked.append(within_s) or ends(brokers, within_s))
+    source = Source(bootstrap_servers="127.0.0.1:1", topic="events")
+    prepare_to_take_over(spark, replace(pipeline.plan(checkpoint=str(tmp_path / "new")), source=source), Event())
+    assert (f"{tmp_path}/tables/facts" in read, asked) == (True, [0.5])
+    assert pipeline.commits() == version
+    assert not (tmp_path / "new").exists()
