@@ -123,8 +123,11 @@ def _read_ahead(spark: SparkSession, plan: Plan) -> None:
     """Read of the real storage and the real Kafka what a takeover reads. Delta keeps what it knows of the facts, and
     reads only newer commits then. What cannot be read now does not matter: the takeover reads all of it again.
     """
+    table = FactsTable(spark, plan.tables)
     try:
-        FactsTable(spark, plan.tables).notes()
+        if table.exists():
+            table.has_facts()
+            table.notes()
         if plan.source.kind == "kafka":
             Brokers(spark, plan.source).ends(AHEAD_WITHIN_S)
     except (MonitorError, PySparkException, Py4JJavaError) as error:
