@@ -14,6 +14,7 @@ from tests.real.rocketmq import Broker, Client, LoopbackRocketMQ, free_ports, su
 
 X = TypeVar("X", bound="Proxy")
 PROXY_MAIN = "org.apache.rocketmq.proxy.ProxyStartup"
+STARTS_WITHIN_S = 240  # proxies and clients end when they are not answered at once, and have to start again
 SYNCER_TOPIC = "DefaultHeartBeatSyncerTopic"  # proxies tell each other there of their clients
 SYNCER_GROUP = f"CID_{SYNCER_TOPIC}"
 
@@ -112,7 +113,7 @@ class ProxiedRocketMQ(LoopbackRocketMQ):
                 consumer.start()
             return len(consumer.deliveries) > 1
 
-        self.wait_until(consumes, f"{consumer.name} consumes")
+        self.wait_until(consumes, f"{consumer.name} consumes", STARTS_WITHIN_S)
 
     def listed(self, group: str, proxy: str) -> tuple[str, ...]:
         """The client ids that a proxy lists, in order."""
@@ -127,7 +128,7 @@ class ProxiedRocketMQ(LoopbackRocketMQ):
                 proxy.start()
             return asking.ask(proxy.remoting, asking.requests.consumer_list(SYNCER_GROUP)).frame is not None
 
-        self.wait_until(is_up, f"{name} serves")
+        self.wait_until(is_up, f"{name} serves", STARTS_WITHIN_S)
 
     def _open(self) -> None:
         jars = grpc_client_jars()
