@@ -18,7 +18,7 @@ from schemas.identity import MessageQueue
 SCHEMA_VERSION = 1
 PARTS_AT_MOST = 64  # of one round: some 100,000 names
 # Fields of a Round that are spread over its parts. All other fields are in each part.
-SPREAD_OVER_PARTS = ("brokers", "unchanged_lists", "asked", "not_asked", "reports", "offsets", "heartbeats")
+SPREAD_OVER_PARTS = ("brokers", "unchanged_lists", "asked", "not_asked", "reports", "offsets", "heartbeats", "polls")
 
 Name = Annotated[str, Meta(min_length=1, max_length=1024)]
 Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999, description="epoch milliseconds, UTC")]
@@ -280,6 +280,20 @@ class TopicOffsets(Struct, frozen=True, array_like=True, gc=False):
     queues: tuple[QueueOffsets, ...]
 
 
+class TopicPolls(Struct, frozen=True, array_like=True, gc=False):
+    """How many polls of the group waited at a broker at ``ts`` for messages of a topic that it consumes by POP.
+
+    ``queue_id`` -1: for messages of any queue there; the polls at single queues are not among them. A poll waits only
+    while there is no message for it.
+    """
+
+    broker_name: Name
+    topic: Name
+    queue_id: Annotated[int, Meta(ge=-1, le=2**31 - 1)]
+    ts: Millis
+    waiting: Count
+
+
 class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The round ended at ``ts``: the group's clock, and what the round covered. It is also called the marker.
 
@@ -294,14 +308,14 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     first of its topic; 0: none was sent yet. If events got lost, it shows whether a changed route was among them. A
     producer that gives it also gives ``listed_since``; None: it gives neither.
     ``part`` of ``parts``: a round that is too long for one record (128 KB) is sent in parts with one ``ts``, numbered
-    from 0. ``brokers``, ``unchanged_lists``, ``asked``, ``not_asked``, ``reports``, ``offsets`` and ``heartbeats`` are
-    spread over them; all other fields are in each part. The parts count as one marker.
+    from 0. ``brokers``, ``unchanged_lists``, ``asked``, ``not_asked``, ``reports``, ``offsets``, ``heartbeats`` and
+    ``polls`` are spread over them; all other fields are in each part. The parts count as one marker.
     ``look``: the producer has just started and does not know which groups had members before. So it sends such a round
     for every group without members; a reader that does not know the group ignores it.
     ``brokers``: the answer of each broker of the group, except those that ``unchanged_lists`` names.
     ``asked`` are the clients that were asked for a report, without those that ``reports`` confirms.
     ``reports`` confirms earlier reports of clients; ``offsets`` and ``heartbeats`` are the brokers' answers since the
-    round before: the same as separate events, in fewer bytes. They count before the marker.
+    round before: the same as separate events, in fewer bytes. They count before the marker, and so do ``polls``.
     """
 
     brokers: tuple[BrokerAnswer, ...]
@@ -320,6 +334,7 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     offsets: tuple[TopicOffsets, ...] = ()
     heartbeats: tuple[ListedClient, ...] = ()
     unchanged_lists: tuple[UnchangedList, ...] = ()
+    polls: tuple[TopicPolls, ...] = ()
 
 
 class Forget(Event, tag="forget", frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -21,6 +21,7 @@ CODES: dict[type[answers.Answer], Code] = {
     answers.RouteAnswer: Code.GET_ROUTEINFO_BY_TOPIC,
     answers.RunningInfoAnswer: Code.GET_CONSUMER_RUNNING_INFO,
     answers.ConsumeStatsAnswer: Code.GET_CONSUME_STATS,
+    answers.PollsAnswer: Code.POLLING_INFO,
     answers.SubscriptionGroupAnswer: Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
 }
 

@@ -92,6 +92,11 @@ class SimulatedTransport:
         asked = self._fleet.brokers[broker]
         return _offsets_one_by_one(asked, group, self._fleet.now, self.clock.now_ms(), queues)
 
+    async def polls(self, broker: str, group: str, topic: str) -> answers.PollsAnswer:
+        """No simulated client pops."""
+        code, ts = answers.REQUEST_CODE_NOT_SUPPORTED, self.clock.now_ms()
+        return answers.PollsAnswer(ts=ts, broker=broker, group=group, topic=topic, code=code)
+
     async def running_info(self, broker: str, group: str, client_id: str) -> Timed[answers.RunningInfoAnswer]:
         now, ts = self._fleet.now, self.clock.now_ms()
         if self._loses_reports and self._random.random() < self._loses_reports:

@@ -20,6 +20,7 @@ from streaming.collector.probing import standby_probe
 STORED_TS = 1_700_000_000_000  # of the message consumed last, in every queue
 Queue = tuple[str, str, int]  # topic, broker name, queue id
 OFFSET = -1  # instead of a code: the body is an offset, which stands in the header of a successful answer
+POLLS = -2  # the same of a number of polls
 
 
 @dataclass
@@ -107,6 +108,7 @@ class FakeCluster:
     write_queues: dict[str, int] = field(default_factory=dict)  # of topics that have more of them than to read
     offsets: dict[Queue, tuple[int, int, int]] = field(default_factory=dict)
     unknown_offsets: set[Queue] = field(default_factory=set)  # of the group, by 14
+    polls: dict[tuple[str, str], int] = field(default_factory=dict)  # that wait, by topic and broker
     popping: dict[str, list[str]] = field(default_factory=dict)  # topic -> groups
     required_key: str | None = None
     refused: set[int] = field(default_factory=set)  # codes that ACL 2.0 does not permit
@@ -247,6 +249,11 @@ class FakeCluster:
                 stored = STORED_TS if consumer else 0
                 rows.append((queue, f'{{{offsets},"lastTimestamp":{stored}}}'))
         return 0, f'{{"consumeTps":0.0,"offsetTable":{_by_queue(rows)}}}'.encode()
+
+    def _200055(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
+        """As a broker, it makes a group that it does not know."""
+        self.groups.setdefault(fields["consumerGroup"], FakeGroup())
+        return POLLS, str(self.polls.get((fields["topic"], node.name), 0)).encode()
 
     def _14(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
         queue = (fields["topic"], node.name, int(fields["queueId"]))
@@ -418,6 +425,8 @@ def response(opaque: int, code: int = 0, body: bytes = b"") -> bytes:
     fields = b""
     if code == OFFSET:
         code, fields, body = 0, b'"offset":"%s"' % body, b""
+    if code == POLLS:
+        code, fields, body = 0, b'"pollingNum":"%s"' % body, b""
     header = b'{"code":%d,"extFields":{%s},"flag":1,"language":"JAVA","opaque":%d,"remark":"not set","version":479}'
     written = header % (code, fields, opaque)
     length = 4 + len(written) + len(body)

@@ -18,6 +18,7 @@ from streaming.collector.probing.memory import Remembered
 from streaming.collector.probing.new_queues import REASON, NewQueues
 from streaming.collector.probing.offset_schedule import OffsetSchedule
 from streaming.collector.probing.policy import Policy
+from streaming.collector.probing.poll_schedule import PollSchedule
 from streaming.collector.probing.proxies import GroupAtProxies, Proxies
 from streaming.collector.probing.queues_beyond_read import QueuesBeyondRead
 from streaming.collector.probing.request_load import Footprint
@@ -91,6 +92,7 @@ class GroupProbe:
         self._asked_through = AskedThrough()
         self._heartbeats = HeartbeatSchedule()
         self._at_proxies = GroupAtProxies(shared.proxies)
+        self._polls = PollSchedule()
         self._asked: list[str] = []
         self._not_asked: dict[str, str] = {}
         self._is_new = True
@@ -117,6 +119,7 @@ class GroupProbe:
             has_offsets=self._message_model != BROADCASTING,
             topics=tuple(self.topics),
             beyond_read={broker: self._beyond_read.number_on(broker) for broker in self._group.brokers},
+            polls={broker: self._polls.number_on(broker) for broker in self._group.brokers},
         )
 
     def recall(self, remembered: Remembered) -> None:
@@ -142,6 +145,7 @@ class GroupProbe:
         brokers = self._brokers_to_ask(known_by)
         self._group.forget(self._group.brokers.keys() - brokers - self._at_proxies.watched(self._clock.steady_ms()))
         self._shared.lags.keep_brokers(self.name, brokers)
+        self._polls.known_by(known_by)
         self._begin(started_ts, brokers)
         members = await self._ask_members(brokers)
         await self._ask_proxies()
@@ -213,6 +217,7 @@ class GroupProbe:
         self._shared.note(broker, answer.failure if ids is None else None)
         self._take(answer)
         self._take(connections)
+        self._polls.listed(broker, ids)
         self._follow_ups.connected(connections, self._clock.steady_ms())
         if connections.body is not None:
             self._message_model = connections.body.message_model
@@ -237,6 +242,7 @@ class GroupProbe:
         now = self._clock.steady_ms()
         if ids is not None:
             self._at_proxies.answered(proxy, bool(ids), now)
+        self._polls.listed(proxy, ids)
         if proxy in self._at_proxies.watched(now):
             self._take(answer)
             self._take(connections)
@@ -311,7 +317,17 @@ class GroupProbe:
         hosted = {topic for topic, route in routes.items() if broker in route.read_queue_nums()}
         for topic in sorted(hosted - committed - {retry_topic(self.name)}):
             self._take((await self._transport.consume_stats(broker, self.name, topic))[0])
+        await self._ask_polls(broker, {topic for topic, route in routes.items() if route.lets_read(broker)})
         await self._ask_beyond_read(broker, named)
+
+    async def _ask_polls(self, broker: str, readable: Collection[str]) -> None:
+        """Whether clients that own no queue wait for messages of these topics."""
+        for topic in self._polls.due(broker, readable, self._clock.steady_ms()):
+            answer = await self._transport.polls(broker, self.name, topic)
+            self._take(answer)
+            if answer.code != answers.SUCCESS:
+                self._polls.refused(broker, answer.code, self._clock.steady_ms())
+                return
 
     async def _ask_beyond_read(self, broker: str, named: Collection[answers.OffsetRow]) -> None:
         """The queues that consume stats do not name, one by one. A broker answers that from its memory."""

@@ -23,6 +23,7 @@ class Footprint(NamedTuple):
     has_offsets: bool
     topics: tuple[str, ...]
     beyond_read: Mapping[str, int] = {}  # how many queues are asked one by one on a broker, each time that offsets are
+    polls: Mapping[str, int] = {}  # for how many topics a broker is asked for polls, each time that offsets are
 
 
 class Load(NamedTuple):
@@ -60,6 +61,8 @@ def _add_lists(rates: Mapping[str, Kinds], group: Footprint, policy: Policy) -> 
         rates[name]["connections"] += 1000 / policy.interval_ms
         if group.has_offsets:
             rates[name]["offsets"] += (1 + REQUESTS_A_QUEUE * group.beyond_read.get(name, 0)) * 1000 / policy.offsets_ms
+        if group.has_offsets and group.polls.get(name):
+            rates[name]["polls"] += group.polls[name] * 1000 / policy.offsets_ms
 
 
 def _of_name_servers(topics: Iterable[str], policy: Policy) -> float:

@@ -21,6 +21,7 @@ from schemas.events import (
     NotAsked,
     Round,
     TopicOffsets,
+    TopicPolls,
     TopicRoute,
     UnchangedList,
 )
@@ -31,6 +32,7 @@ from streaming.collector.translation.repetition import MarkerSettings, SentRepor
 from streaming.collector.translation.rounds import RoundTimes, in_parts
 from streaming.collector.translation.routes import Routes, SentRoutes
 from streaming.collector.wire import answers
+from streaming.collector.wire.requests import ANY_QUEUE
 
 KEEP_UNNAMED_TOPIC_MS = 3_600_000  # after nobody names it any more
 OFFSETS_IN_A_MARKER = 1_000  # queues; offsets of more are events of their own
@@ -45,6 +47,7 @@ class _RoundContent:
     reports: list[ConfirmedReport] = field(default_factory=list)
     offsets: list[TopicOffsets] = field(default_factory=list)
     heartbeats: list[ListedClient] = field(default_factory=list)
+    polls: list[TopicPolls] = field(default_factory=list)
 
 
 class GroupTranslation:
@@ -152,6 +155,9 @@ class GroupTranslation:
             return self._take_running_info(answer)
         if isinstance(answer, answers.ConsumeStatsAnswer):
             return self._progress(answer)
+        if isinstance(answer, answers.PollsAnswer):
+            self._take_polls(answer)
+            return []
         self._settings.take(answer)
         return []
 
@@ -259,6 +265,11 @@ class GroupTranslation:
             for topic, broker_name, queues in tables
         ]
 
+    def _take_polls(self, answer: answers.PollsAnswer) -> None:
+        if answer.waiting is not None:
+            polls = TopicPolls(answer.broker, answer.topic, ANY_QUEUE, answer.end_ts, answer.waiting)
+            self._content.polls.append(polls)
+
     def _changed_routes(self) -> list[AnyEvent]:
         due = self._sent_routes.send_due(self.topics, self._routes)
         self._settings.named_in_events(topic for topic, _, _ in due)
@@ -291,6 +302,7 @@ class GroupTranslation:
             reports=tuple(content.reports),
             offsets=tuple(content.offsets),
             heartbeats=tuple(content.heartbeats),
+            polls=tuple(content.polls),
         )
 
     def _subscribed(self, lists: Mapping[str, answers.ConsumerListAnswer]) -> tuple[str, ...] | None:

@@ -7,6 +7,7 @@ from msgspec.structs import astuple
 
 from schemas.events import RouteCopy, RouteQueues
 from streaming.collector.wire.answers import SUCCESS, TOPIC_NOT_EXIST, RouteAnswer
+from streaming.core.state.group_state import PERM_READ
 
 KEEP_SILENT_COPY_MS = 60_000  # of a name server that does not answer: clients may still go by its copy
 REPEAT_ROUTE_MS = 60_000
@@ -29,6 +30,13 @@ class KnownRoute(NamedTuple):
     def read_queue_nums(self) -> dict[str, int]:
         """By broker, the most that any copy has."""
         return {broker: read for broker, (read, _) in self.queue_nums().items()}
+
+    def lets_read(self, broker: str) -> bool:
+        """Whether the broker has a queue of the topic that clients may read."""
+        return any(
+            one.broker_name == broker and one.read_queue_nums and one.perm & PERM_READ and not self.static
+            for one in self.queues
+        )
 
     def queue_nums(self) -> dict[str, tuple[int, int]]:
         """By broker, how many queues can be read, and how many can be read or written: the most that any copy has."""

@@ -192,6 +192,13 @@ class ConsumeStatsAnswer(Brokered, tag="consume_stats", frozen=True, kw_only=Tru
     table: tuple[OffsetRow, ...] | None = None
 
 
+class PollsAnswer(Brokered, tag="polls", frozen=True, kw_only=True, omit_defaults=True):
+    """200055, POLLING_INFO: how many polls of the group wait at a broker for messages of any queue of a topic."""
+
+    topic: str
+    waiting: int | None = None
+
+
 class SubscriptionGroupAnswer(Brokered, tag="subscription_group", frozen=True, kw_only=True, omit_defaults=True):
     """352 or 201, and 402: the group's own settings (``SubscriptionGroupConfig``), and the topics it is set to pop."""
 
@@ -222,6 +229,6 @@ class RoundEnd(Line, tag="round", frozen=True, kw_only=True, omit_defaults=True)
 
 GroupAnswer = (
     ConsumerListAnswer | ConnectionsAnswer | HeartbeatsAnswer
-    | RunningInfoAnswer | ConsumeStatsAnswer | SubscriptionGroupAnswer
+    | RunningInfoAnswer | ConsumeStatsAnswer | PollsAnswer | SubscriptionGroupAnswer
 )  # fmt: skip
 LINES: tuple[type[Line], ...] = (*get_args(GroupAnswer), RouteAnswer, Meta, RoundEnd)

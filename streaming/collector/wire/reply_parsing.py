@@ -148,10 +148,23 @@ def consume_stats(reply: Reply, asked: Asked, topic: str | None = None) -> answe
 
 
 def offset(reply: Reply) -> int | None:
-    """Reads the offset from ``extFields`` of an answer to 14 or 30; None: there is no such offset, or no answer."""
+    """Reads the offset from an answer to 14 or 30; None: there is no such offset, or no answer."""
+    return _number(reply, "offset")
+
+
+def polls(reply: Reply, asked: Asked, topic: str) -> answers.PollsAnswer:
+    return answers.PollsAnswer(
+        **asked.common(reply, None if reply.frame is not None else reply.error),
+        topic=topic,
+        waiting=_number(reply, "pollingNum"),
+    )
+
+
+def _number(reply: Reply, name: str) -> int | None:
+    """Reads a number from ``extFields`` of a successful answer."""
     if reply.frame is None or reply.frame.code != answers.SUCCESS or not isinstance(reply.frame.ext_fields, dict):
         return None
-    text = str(reply.frame.ext_fields.get("offset", ""))
+    text = str(reply.frame.ext_fields.get(name, ""))
     return int(text) if text.isdecimal() and len(text) <= DIGITS_OF_A_LONG else None
 
 

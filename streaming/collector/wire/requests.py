@@ -24,8 +24,10 @@ class Code(IntEnum):
     GET_CONSUMER_RUNNING_INFO = 307
     GET_ALL_PRODUCER_INFO = 328
     GET_ALL_MESSAGE_REQUEST_MODE = 402
+    POLLING_INFO = 200055
 
 
+ANY_QUEUE = -1  # a proxy polls for gRPC clients at no queue of its own choice (ReceiveMessageActivity)
 MOST_BYTES = 4 * 1024 * 1024  # 20,000 queues of 200 bytes
 MOST_BYTES_OF_PRODUCERS = 16 * 1024 * 1024  # 100,000 connections of 150 bytes
 MOST_BYTES_OF_GROUPS = 64 * 1024 * 1024  # 200,000 groups of 300 bytes
@@ -84,6 +86,14 @@ def consumer_offset(group: str, topic: str, queue_id: int) -> Request:
 def max_offset(topic: str, queue_id: int) -> Request:
     """The end of one queue, whether or not it can be read. From the broker's memory."""
     return Request(Code.GET_MAX_OFFSET, {"topic": topic, "queueId": str(queue_id)})
+
+
+def polling_info(group: str, topic: str) -> Request:
+    """How many polls of the group wait for messages of the topic, each of them at any queue. From the broker's memory.
+
+    A broker makes the group of it if it does not know it (``PollingInfoProcessor``), so ask only one that does.
+    """
+    return Request(Code.POLLING_INFO, {"consumerGroup": group, "topic": topic, "queueId": str(ANY_QUEUE)})
 
 
 def producers() -> Request:

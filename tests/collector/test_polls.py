@@ -1,0 +1,142 @@
+"""Polls that wait at brokers: which brokers are asked for them, of which topics, and what a round says of them."""
+
+from dataclasses import replace
+
+from schemas.events import Round, TopicPolls, decode_event, encode_event
+from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
+from streaming.collector.probing.poll_schedule import PollSchedule
+from streaming.collector.probing.request_load import Footprint, estimate
+from streaming.collector.translation.rounds import in_parts
+from streaming.collector.wire.answers import PollsAnswer
+from streaming.collector.wire.requests import ANY_QUEUE
+from streaming.replay.recording import RecordingTranslation
+from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
+from tests.collector.test_cluster_probe import QUICK, Told, play
+
+GRPC = "host-1@4711@0@hoi3xrg9u3"
+POLLING_INFO = 200055
+EACH_ROUND = replace(QUICK, offsets_ms=1, idle_offsets_ms=1)
+
+
+def asked(told: Told) -> list[tuple[str, str]]:
+    return [(one.broker, one.subject) for one in told.fake.asked_about if one.code == POLLING_INFO]
+
+
+def test_a_round_says_how_many_polls_wait_at_each_broker() -> None:
+    async def scene(told: Told) -> None:
+        (proxy,) = told.fake.proxies
+        told.fake.groups["g"].at_proxies = {proxy.name: [FakeClient(GRPC)]}
+        await told.round()
+        await told.round()
+        polls = {(one.broker_name, one.topic, one.queue_id, one.waiting) for one in told.marker().polls}
+        assert polls == {("broker-a", "T", ANY_QUEUE, 3), ("broker-b", "T", ANY_QUEUE, 0)}
+        recorded = [line for line in told.lines if isinstance(line, PollsAnswer)]
+        assert {(line.broker, line.waiting) for line in recorded} == {("broker-a", 3), ("broker-b", 0)}
+        assert proxy.requests[POLLING_INFO] == 0
+
+    fake = FakeCluster(groups={"g": FakeGroup()}, number_of_proxies=1, polls={("T", "broker-a"): 3})
+    fake.groups["g"].subscription_table = ("T",)
+    play(scene, fake, EACH_ROUND)
+
+
+def test_one_request_a_broker_and_topic_each_time_that_offsets_are_asked() -> None:
+    async def scene(told: Told) -> None:
+        for _ in range(4):
+            await told.round()
+            await told.round()
+        for node in told.fake.nodes.values():
+            stats = [one for one in told.fake.asked_about if (one.broker, one.code) == (node.name, 208)]
+            assert 0 < node.requests[POLLING_INFO] <= 2 * len(stats)
+        assert {subject for _, subject in asked(told)} == {"g"}
+
+    fake = FakeCluster(groups={"g": FakeGroup([FakeClient(GRPC)], topics=("T", "U"))}, queues={"T": 4, "U": 1})
+    fake.groups["old"] = FakeGroup([FakeClient("c1")])
+    play(scene, fake, EACH_ROUND)
+
+
+def test_a_group_of_other_clients_costs_no_request() -> None:
+    async def scene(told: Told) -> None:
+        for _ in range(3):
+            await told.round()
+        assert not asked(told)
+
+    play(scene, None, EACH_ROUND)
+
+
+def test_only_a_broker_that_names_the_group_is_asked() -> None:
+    """It would make the group."""
+    polls = PollSchedule()
+    polls.listed("proxy 10.0.0.1:8080", [GRPC])
+    polls.known_by(["broker-a"])
+    assert polls.due("broker-a", ["T", "%RETRY%g"], 0) == ["T"]
+    assert polls.due("broker-b", ["T"], 0) == []
+    assert (polls.number_on("broker-a"), polls.number_on("broker-b")) == (1, 0)
+    polls.listed("proxy 10.0.0.1:8080", None)  # it gave no list
+    assert polls.due("broker-a", ["T"], 0) == ["T"]
+    polls.listed("proxy 10.0.0.1:8080", [])
+    assert polls.due("broker-a", ["T"], 0) == []
+
+
+def test_a_broker_of_the_4x_line_is_not_asked_again_for_a_while() -> None:
+    polls = PollSchedule()
+    polls.listed("broker-a", [GRPC])
+    polls.known_by(["broker-a", "broker-b"])
+    polls.refused("broker-b", 16, 1_000)  # consuming is disabled: that may change
+    polls.refused("broker-a", 3, 1_000)
+    assert polls.due("broker-b", ["T"], 1_000) == ["T"]
+    assert polls.due("broker-a", ["T"], KEEP_WATCHING_MS) == []
+    assert polls.due("broker-a", ["T"], 1_000 + KEEP_WATCHING_MS) == ["T"]
+
+
+def test_a_dry_run_counts_them() -> None:
+    group = Footprint(("broker-a",), {}, True, ("T", "U"), polls={"broker-a": 2})
+    load = estimate([group], {}, replace(QUICK, offsets_ms=20_000))
+    assert load.brokers["broker-a"]["polls"] == 0.1
+    assert "polls" not in estimate([group._replace(polls={})], {}, QUICK).brokers["broker-a"]
+
+
+def test_a_broker_that_refuses_gives_no_number_of_polls() -> None:
+    async def scene(told: Told) -> None:
+        for _ in range(3):
+            await told.round()
+            assert told.marker().polls == ()
+        assert asked(told)
+
+    fake = FakeCluster(groups={"g": FakeGroup([FakeClient(GRPC)])}, refused={POLLING_INFO})
+    play(scene, fake, EACH_ROUND)
+
+
+def test_a_topic_that_nobody_may_read_is_not_asked_about() -> None:
+    """A broker notes that as an error in its log."""
+
+    async def scene(told: Told) -> None:
+        for _ in range(3):
+            await told.round()
+        assert not asked(told)
+
+    fake = FakeCluster(groups={"g": FakeGroup([FakeClient(GRPC)])}, queues={"T": 0}, write_queues={"T": 4})
+    play(scene, fake, EACH_ROUND)
+
+
+def test_a_recording_gives_the_same_polls() -> None:
+    async def scene(told: Told) -> None:
+        events: list[object] = []
+        for _ in range(3):
+            await told.round()
+            events += told.of(Round)
+        replayed = RecordingTranslation(source="collector 1", confirms=False)
+        again = [event for line in told.lines for event in replayed.feed(line) if isinstance(event, Round)]
+        assert [one.polls for one in again] == [one.polls for one in events if isinstance(one, Round)]
+        assert any(one.polls for one in again)
+
+    fake = FakeCluster(groups={"g": FakeGroup([FakeClient(GRPC)])}, polls={("T", "broker-a"): 1})
+    play(scene, fake, EACH_ROUND)
+
+
+def test_polls_are_spread_over_the_parts_of_a_long_round() -> None:
+    polls = tuple(TopicPolls("broker-a", f"T{n}" + "x" * 400, ANY_QUEUE, 1_000, 1) for n in range(900))
+    marker = Round(schema=1, cluster="c", group="g", ts=1_000, round=1, seq=0, brokers=(), polls=polls)
+    parts = in_parts(marker, lambda: {"seq": 1})
+    assert len(parts) > 1
+    assert tuple(one for part in parts for one in part.polls) == polls
+    assert decode_event(encode_event(parts[0])) == parts[0]
