@@ -31,6 +31,8 @@ class Kind(Word):
     PHANTOM = "PHANTOM"
     MISPLACED = "MISPLACED"
     MATCH = "MATCH"
+    UNPOLLED = "UNPOLLED"
+    POLLED = "POLLED"
     INCONSISTENT_SUBSCRIPTION = "INCONSISTENT_SUBSCRIPTION"
     SHARED_CLIENT_ID = "SHARED_CLIENT_ID"
     MEMBER_LISTS_DIFFER = "MEMBER_LISTS_DIFFER"
@@ -63,6 +65,7 @@ class Cause(Word):
     LOCK_STUCK = "LOCK_STUCK"
     ROOM_WITHOUT_CONSUMER = "ROOM_WITHOUT_CONSUMER"
     CONFIG_MISSES_QUEUE = "CONFIG_MISSES_QUEUE"
+    PROXY_AWAY = "PROXY_AWAY"
     NO_READ_PERM = "NO_READ_PERM"
     READ_LT_WRITE = "READ_LT_WRITE"
     LEFT_ROUTE = "LEFT_ROUTE"
@@ -92,7 +95,7 @@ StrategyClass = Annotated[str | None, "class name of its allocate strategy; null
 FindingOfQueue = Annotated[
     str,
     "EXCLUDED, DUPLICATED, ORPHANED, STALLED, SLOW_CONSUMER, CONSUME_DISABLED, UNKNOWN, SETTLING, PHANTOM, MISPLACED,"
-    " MATCH or NO_MEMBERS",
+    " MATCH, UNPOLLED, POLLED or NO_MEMBERS",
 ]
 SeverityName = Annotated[str, "critical, warning, info or none"]
 CauseOfFinding = Annotated[

@@ -54,6 +54,10 @@ def proxy_name(address: str) -> str:
     return PROXY_PREFIX + address
 
 
+def proxy_address(name: str) -> str:
+    return name.removeprefix(PROXY_PREFIX)
+
+
 def is_proxy(broker_name: str) -> bool:
     return broker_name.startswith(PROXY_PREFIX)
 

@@ -260,6 +260,21 @@ class MembersSplit(Part, frozen=True, kw_only=True):
     at_proxies: Clients
 
 
+class NotPolled(Part, frozen=True, kw_only=True):
+    """``waiting`` messages wait in the queues, and no client has polled the first of them for ``silent_ms``."""
+
+    waiting: int
+    silent_ms: int
+
+
+class SilentSinceProxy(Part, frozen=True, kw_only=True):
+    """Members that are listed. They polled until these proxies (host:port) stopped answering, ``away_ms`` ago."""
+
+    clients: Clients
+    proxies: tuple[str, ...]
+    away_ms: int
+
+
 class RoomWithoutConsumer(Part, frozen=True, kw_only=True):
     """No member consumes in the machine room of these brokers."""
 
@@ -383,6 +398,8 @@ class Observed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     message_models_differ: MessageModelsDiffer | None = None
     offsets_back: OffsetsBack | None = None
     members_split: MembersSplit | None = None
+    not_polled: NotPolled | None = None
+    silent_since_proxy: SilentSinceProxy | None = None
 
 
 def counted(number: int) -> int:

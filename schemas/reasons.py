@@ -31,6 +31,8 @@ class ReasonKind(Word):
     NO_MESSAGE_MODEL = "NO_MESSAGE_MODEL"
     NON_REPORTING_MEMBERS = "NON_REPORTING_MEMBERS"
     NO_REPORT_SINCE_CHANGE = "NO_REPORT_SINCE_CHANGE"
+    POLLS_NOT_READ = "POLLS_NOT_READ"
+    NO_POLL_SEEN = "NO_POLL_SEEN"
     EVENTS_REFUSED = "EVENTS_REFUSED"
     EVALUATION_FAILED = "EVALUATION_FAILED"
 
@@ -38,6 +40,7 @@ class ReasonKind(Word):
     BROKERS_CHANGED = "BROKERS_CHANGED"
     MEMBER_LIST_CHANGED = "MEMBER_LIST_CHANGED"
     BROKER_RETURNED = "BROKER_RETURNED"
+    PROXY_AWAY = "PROXY_AWAY"
     OTHER_ROUTE = "OTHER_ROUTE"
     NOT_IN_ROUTE = "NOT_IN_ROUTE"
     NO_MEMBER_YET = "NO_MEMBER_YET"
@@ -67,8 +70,9 @@ KINDS = frozenset(kind.value for kind in ReasonKind)
 class ReasonDetails(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The details of a reason beside its kind; each kind fills in its own fields, and all others are null.
 
-    ``broker_names``: the brokers that did not answer, whose list changed, or that came back. ``clients``: the members
-    that have not reported, or never report what they own; ``exclusions``: why these do not, empty: they only pull.
+    ``broker_names``: the brokers that did not answer, whose list changed, or that came back, or the addresses of
+    proxies. ``clients``: the members that have not reported, or never report what they own; ``exclusions``: why these
+    do not, empty: they only pull.
     ``changed_ts``: when the last change was seen; ``counts_from_ts``: reports that are answered then or later count.
     ``since_ts``: since when no broker has listed a member. ``strategy``: name or Java class of the strategy.
     ``refused_as``: the reason of the refused events in the table quarantine. ``error``: the text of the error.

@@ -118,6 +118,8 @@ def _note_how_long_evidence_lasts(group: Group) -> None:
     single = (client for client in state.clients if client.reports and max(client.entries, default=0) == 1)
     ends = [client.reports[0].answered_ts + timing.report_max_age_ms for client in single]
     ends += [topic.confirmed_ts + timing.route_max_age_ms for topic in state.topics if topic.confirmed_ts]
+    polls = (one.read_ts for topic in state.topics for one in topic.polls)
+    ends += [ts + timing.progress_max_gap_ms for ts in polls if state.now - ts <= timing.gone_after_ms]
     state.evidence_lasts_until_ts = min(ends, default=0)
 
 

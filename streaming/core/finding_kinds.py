@@ -30,6 +30,7 @@ class Basis(Enum):
     REPORTS = "reports"  # members say which queues they own
     OFFSETS = "offsets"  # brokers say how far the group is
     LISTS = "lists"  # brokers say who is a member
+    POLLS = "polls"  # brokers say how many polls of clients wait
     ROUTES = "routes"  # name servers say which queues there are
     EXCLUSION = "exclusion"  # RocketMQ or the operator does not let the group share out its queues
     NOTHING = "nothing"  # evidence is missing
@@ -79,6 +80,8 @@ KINDS: dict[Kind, KindRow] = {
     Kind.PHANTOM: KindRow(_QUEUE, Basis.REPORTS, Meaning.WRONG, _WARNING, alerts=True),
     Kind.MISPLACED: KindRow(_QUEUE, Basis.REPORTS, Meaning.WRONG, _WARNING, alerts=True, wrong_owners=True),
     Kind.MATCH: KindRow(_QUEUE, Basis.REPORTS, Meaning.RIGHT),
+    Kind.UNPOLLED: KindRow(_QUEUE, Basis.POLLS, Meaning.WRONG, _CRITICAL, alerts=True, fires_after=_at_once),
+    Kind.POLLED: KindRow(_QUEUE, Basis.POLLS, Meaning.RIGHT),
     Kind.INCONSISTENT_SUBSCRIPTION: KindRow(_GROUP, Basis.REPORTS, Meaning.WRONG, _WARNING, alerts=True),
     Kind.SHARED_CLIENT_ID: KindRow(_GROUP, Basis.LISTS, Meaning.WRONG, _WARNING, alerts=True),
     Kind.MEMBER_LISTS_DIFFER: KindRow(
@@ -112,6 +115,7 @@ RIGHT = _kinds(lambda row: row.meaning is Meaning.RIGHT)
 UNDECIDED = _kinds(lambda row: row.meaning is Meaning.UNDECIDED)
 NOT_JUDGED = UNDECIDED | _kinds(lambda row: row.basis is Basis.EXCLUSION)  # their reason says why
 BY_OFFSETS = _kinds(lambda row: row.basis is Basis.OFFSETS and row.scope is Scope.QUEUE)
+BY_POLLS = _kinds(lambda row: row.basis is Basis.POLLS)
 BY_REPORTS = _kinds(lambda row: row.basis is Basis.REPORTS)
 DECIDED_BY_REPORTS = BY_REPORTS - UNDECIDED
 NOT_RIGHT_BY_REPORTS = BY_REPORTS - RIGHT

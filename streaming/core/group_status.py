@@ -113,7 +113,7 @@ def _status(
     is_alert_undecided: bool,
 ) -> GroupStatus:
     return group_status(
-        excluded=evidence.exclusion is not None,
+        excluded=is_excluded(evidence, found),
         empty=_is_empty(evidence),
         wrong=bool(WRONG & set(map(Kind, counts)))
         or any(severity_of(evidence, finding) is not Severity.INFO for finding in group_findings),
@@ -122,13 +122,18 @@ def _status(
     )
 
 
+def is_excluded(evidence: GroupEvidence, found: list[TopicFindings]) -> bool:
+    """Whether no queue of the group is judged. Those of gRPC clients are where brokers say how many polls wait."""
+    return evidence.exclusion is not None and not any(findings.evidence.is_polled for findings in found)
+
+
 def _is_empty(evidence: GroupEvidence) -> bool:
     return not evidence.members and not evidence.uncovered
 
 
 def _reason(evidence: GroupEvidence, found: list[TopicFindings]) -> Reason | None:
     """Why the group is not judged: its own reason, or that of its first queue that is UNKNOWN, else SETTLING."""
-    if evidence.exclusion is not None:
+    if evidence.exclusion is not None and is_excluded(evidence, found):
         return Reason(evidence.exclusion)
     if _is_empty(evidence):
         since_ts = evidence.group.state.empty_since

@@ -92,7 +92,7 @@ def _count_harm(
     if evidence.broadcasts:
         return
     for findings, verdict in judged:
-        if verdict.kind in (Kind.EXCLUDED, Kind.NO_MEMBERS):
+        if verdict.kind in (Kind.EXCLUDED, Kind.NO_MEMBERS) or findings.evidence.is_polled:
             continue
         if len(verdict.owners) > 1:
             rebalance.duplicated_ms += elapsed

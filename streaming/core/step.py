@@ -21,6 +21,7 @@ from streaming.core.intake.consume_offsets import take_progress
 from streaming.core.intake.lost_events import give_up_old_gaps, is_first_time, note_number, take_changes
 from streaming.core.intake.marker_sources import follow, not_trusted, take_source
 from streaming.core.intake.membership import take_change, take_lists
+from streaming.core.intake.polls import take_polls
 from streaming.core.intake.refused_events import note_round
 from streaming.core.intake.round_parts import whole_rounds
 from streaming.core.intake.size_limits import too_much
@@ -137,6 +138,9 @@ def _take_what_it_tells(group: Group, event: events.Round) -> None:
     for offsets in event.offsets:
         if offsets.ts <= latest_ts:
             take_progress(group, offsets)
+    for polls in event.polls:
+        if polls.ts <= latest_ts:
+            take_polls(group, polls)
 
 
 def _accept(group: Group, event: events.Round) -> None:

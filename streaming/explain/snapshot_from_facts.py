@@ -201,7 +201,7 @@ def steps_of(life: Iterable[OpenAlert]) -> tuple[AlertStep, ...]:
 
 def _unalerted(queues: Iterable[ExplainedQueue], alerts: Iterable[ExplainedAlert]) -> tuple[UnalertedQueues, ...]:
     alerted = {(alert.topic, *queue) for alert in alerts if alert.is_open for queue in alert.queues}
-    unalerted = [q for q in queues if q.finding != Kind.MATCH and (q.topic, *q.name) not in alerted]
+    unalerted = [q for q in queues if q.finding not in (Kind.MATCH, Kind.POLLED) and (q.topic, *q.name) not in alerted]
     alike = grouped(unalerted, lambda q: (q.topic, q.finding, q.cause, q.reason))
     return tuple(
         UnalertedQueues(

@@ -13,7 +13,7 @@ from streaming.core.findings.group_findings import find_group_findings, severity
 from streaming.core.findings.queue_facts import recorded_since
 from streaming.core.findings.queue_findings import TopicFindings, judge_topics
 from streaming.core.findings.verdict import GroupFinding, Verdict
-from streaming.core.group_status import GroupStatus, group_status
+from streaming.core.group_status import GroupStatus, group_status, is_excluded
 from streaming.inspect import members, queues, stalling, undecided
 from streaming.inspect.notes import notes_on
 from streaming.inspect.observed_groups import ObservedGroup
@@ -82,7 +82,7 @@ def _is_empty(observed: ObservedGroup, evidence: GroupEvidence) -> bool:
 def _undecided(
     observed: ObservedGroup, evidence: GroupEvidence, found: list[TopicFindings], too_young: list[GroupFinding]
 ) -> Iterator[Undecided]:
-    if evidence.exclusion is not None:
+    if is_excluded(evidence, found):
         return
     yield from undecided.of_coverage(observed, evidence)
     yield from (undecided.of_group_finding(evidence, one) for one in too_young)
@@ -147,9 +147,9 @@ def _status(
     unknown = any(one.kind == Kind.UNKNOWN.value for one in open_questions)
     empty = not evidence.members and not wrong and not unknown and not evidence.uncovered
     says_nothing = not wrong and not unknown and bool(evidence.members)
-    judged = any(verdict.kind is Kind.MATCH for topic in found for verdict in topic.verdicts.values())
+    judged = any(verdict.kind in (Kind.MATCH, Kind.POLLED) for topic in found for verdict in topic.verdicts.values())
     return group_status(
-        excluded=evidence.exclusion is not None or (says_nothing and _exclusion(evidence, found) is not None),
+        excluded=is_excluded(evidence, found) or (says_nothing and _exclusion(evidence, found) is not None),
         empty=empty,
         wrong=wrong,
         unknown=unknown or not (evidence.members or empty) or not (judged or open_questions),
@@ -159,7 +159,7 @@ def _status(
 
 def _exclusion(evidence: GroupEvidence, found: list[TopicFindings]) -> str | None:
     """The reason why all of the group is excluded: the group itself, or each of its topics but the retry topic."""
-    if evidence.exclusion is not None:
+    if evidence.exclusion is not None and is_excluded(evidence, found):
         return evidence.exclusion
     reasons = [topic.evidence.exclusion for topic in found if topic.verdicts and not topic.evidence.is_retry]
     return reasons[0] if reasons and None not in reasons else None

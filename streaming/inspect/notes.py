@@ -7,6 +7,7 @@ from schemas.identity import is_retry_topic
 from schemas.reasons import ReasonKind
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.findings.queue_findings import TopicFindings
+from streaming.core.group_status import is_excluded
 from streaming.inspect.members import total
 from streaming.inspect.snapshot import InspectedMember, InspectedQueue
 from streaming.notices.evidence_english import reason_in_english
@@ -35,7 +36,8 @@ def notes_on(
 def _exclusions(evidence: GroupEvidence, found: list[TopicFindings]) -> Iterator[str]:
     """Notes on exclusions: what is not judged, and why not."""
     if evidence.exclusion is not None:
-        yield _excluded(evidence.exclusion)
+        if is_excluded(evidence, found):
+            yield _excluded(evidence.exclusion)
         return
     for member in evidence.members.values():
         if member.exclusion is not None:

@@ -34,7 +34,7 @@ def rows_of(findings: TopicFindings, offsets: OffsetHistory) -> list[InspectedQu
 def may_be(topic: TopicEvidence, index: int, kind: Kind) -> Kind | None:
     """The finding that the newest reports suggest for a queue that cannot be judged yet."""
     owners = topic.owners(index)
-    if kind not in UNDECIDED:
+    if kind not in UNDECIDED or topic.is_polled:
         return None
     if topic.broadcasts:
         return Kind.ORPHANED if kind is Kind.SETTLING and set(owners) < set(topic.members) else None
@@ -123,7 +123,7 @@ def owners_of(topic: TopicEvidence, index: int) -> tuple[str, ...] | None:
     said = topic.group.client_ids(topic.owners(index))
     if said:
         return said
-    if topic.exclusion is not None or topic.uncovered or not topic.route_known:
+    if topic.exclusion is not None or topic.is_polled or topic.uncovered or not topic.route_known:
         return None
     return () if topic.is_since_change or not topic.members else None
 

@@ -28,6 +28,7 @@ SHOWN = {
     Kind.MISPLACED: "owned by another client than the strategy assigns",
     Kind.PHANTOM: "owned, though the topic's route does not have them",
     Kind.NO_MEMBERS: "no client to consume them",
+    Kind.UNPOLLED: "no client polls them",
 }
 SAID_ONCE = "certain once every client and broker concerned has confirmed it"
 MESSAGES_NOT_KNOWN = "how many messages wait is not known: its brokers have not given the offsets"

@@ -21,6 +21,7 @@ CHINESE = Language(
         "SLOW_CONSUMER": "{queues}消费过慢",
         "PHANTOM": "{queues}被持有，但不在路由中",
         "MISPLACED": "{queues}分配给了错误的客户端",
+        "UNPOLLED": "{queues}没有客户端轮询",
         "UNREADABLE_QUEUES": "{queues}有消息但不可读",
         "OFFSETS_WENT_BACK": "{queues}的消费位点回退，重复消费",
         "INCONSISTENT_SUBSCRIPTION": "组内订阅关系不一致",
@@ -102,6 +103,12 @@ CHINESE = Language(
             "按配置分配队列，而没有任何成员的配置包含这些队列",
             "把这些队列加到某个成员的配置中：其余成员不会自动接管",
             "重启配置中有这些队列的客户端；若是最近修改配置漏掉了它们，回滚该修改",
+        ),
+        "PROXY_AWAY": Advice(
+            "Proxy 中断后不再消费",
+            "自 Proxy 停止应答起，这些客户端没有再轮询，部分 SDK 不会自行恢复",
+            "若已静默十分钟，重启这些客户端；并检查 Proxy 是否在运行，查看客户端日志",
+            "重启这些客户端：它们会连接仍在应答的 Proxy",
         ),
         "NO_READ_PERM": Advice(
             "没有读权限",
@@ -277,6 +284,7 @@ CHINESE = Language(
     of_topic="，Topic {topic}",
     owned_by="  {queues}：由 {owners} 持有",
     owned_by_nobody="  {queues}：无人持有",
+    of_any_client="  {queues}：消费组的任何客户端都可消费",
     owner_not_known="  {queues}：没有客户端上报持有",
     expected="，应属于 {owners}",
     expected_not_known="，应属于谁未知：{why}",

@@ -141,6 +141,7 @@ _OF_KIND: dict[str, NextStep] = {
     Kind.SHARED_CLIENT_ID: NextStep.CONNECTIONS,
     Kind.MEMBER_LISTS_DIFFER: NextStep.INSPECT,
     Kind.MEMBERS_SPLIT: NextStep.INSPECT,
+    Kind.UNPOLLED: NextStep.INSPECT,
     Kind.UNREADABLE_QUEUES: NextStep.ROUTE,
     Kind.OFFSETS_WENT_BACK: NextStep.PROGRESS,
     Kind.NO_MEMBERS: NextStep.PROGRESS,

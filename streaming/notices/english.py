@@ -21,6 +21,7 @@ ENGLISH = Language(
         "SLOW_CONSUMER": "{queues} consumed too slowly",
         "PHANTOM": "{queues} owned, but not in the route",
         "MISPLACED": "{queues} owned by the wrong client",
+        "UNPOLLED": "{queues} polled by no client",
         "UNREADABLE_QUEUES": "{queues} with messages that nobody can read",
         "OFFSETS_WENT_BACK": "{queues} consumed again from an older offset",
         "INCONSISTENT_SUBSCRIPTION": "members subscribe to different things",
@@ -103,6 +104,13 @@ ENGLISH = Language(
             "the strategy assigns queues by configuration, and no member's list contains these",
             "add the queues to a member's list: without that no member takes them over",
             "restart the client whose list contains them, or roll back the last change of the lists",
+        ),
+        "PROXY_AWAY": Advice(
+            "silent since a proxy was away",
+            "the clients have not polled since a proxy stopped answering, and some SDKs do not come back by themselves",
+            "restart these clients if they have been silent for ten minutes; look whether the proxy runs, and at the"
+            " clients' logs",
+            "restart the clients: they then connect to a proxy that answers",
         ),
         "NO_READ_PERM": Advice(
             "no read permission",
@@ -295,6 +303,7 @@ ENGLISH = Language(
     of_topic=", topic {topic}",
     owned_by="  {queues} - owned by {owners}",
     owned_by_nobody="  {queues} - owned by nobody",
+    of_any_client="  {queues} - any client of the group may consume them",
     owner_not_known="  {queues} - no client has reported that it owns them",
     expected=", should be owned by {owners}",
     expected_not_known=", the expected owner is not known: {why}",

@@ -52,6 +52,9 @@ ENGLISH_EVIDENCE = Sentences(
         o.MemberListsDiffer: "{lists}",
         o.MembersSplit: "{at_brokers} {at_brokers:#is|are} connected to brokers, and {at_proxies} to proxies: neither"
         " side knows the other, and each consumes every queue",
+        o.NotPolled: "{waiting} {waiting:#message waits|messages wait}, and no client has polled for {silent_ms:s} s",
+        o.SilentSinceProxy: "{clients} {clients:#is|are} listed; the last poll was seen before proxy {proxies} stopped"
+        " answering, {away_ms:s} s ago",
         o.RoomWithoutConsumer: "no member consumes from the room of {broker_names}",
         o.NotConfigured: "no member's configured list names these queues",
         o.NotLocked: "orderly: {clients} should own them, but {clients:#does|do} not have the broker's lock",
@@ -83,12 +86,17 @@ ENGLISH_EVIDENCE = Sentences(
         ReasonKind.NO_MESSAGE_MODEL: "the group's message model (CLUSTERING or BROADCASTING) is not known",
         ReasonKind.NON_REPORTING_MEMBERS: "{clients}: what {clients:#it owns|they own} is not known ({exclusions})",
         ReasonKind.NO_REPORT_SINCE_CHANGE: "{clients} {clients:#has|have} not reported since the last change",
+        ReasonKind.POLLS_NOT_READ: "its broker has not given the number of waiting polls for long",
+        ReasonKind.NO_POLL_SEEN: "no poll is seen: its clients may be silent, or busy with messages, or poll only when"
+        " their application asks",
         ReasonKind.EVENTS_REFUSED: "its events are refused: {refused_as}, {error}",
         ReasonKind.EVALUATION_FAILED: "evenkeel failed to evaluate the group",
         ReasonKind.ROUTE_CHANGED: f"the route changed {_COUNTS_FROM}",
         ReasonKind.BROKERS_CHANGED: f"its brokers changed {_COUNTS_FROM}",
         ReasonKind.MEMBER_LIST_CHANGED: f"the list of {{broker_names}} changed {_COUNTS_FROM}",
         ReasonKind.BROKER_RETURNED: f"{{broker_names}} came back {_COUNTS_FROM}",
+        ReasonKind.PROXY_AWAY: "proxy {broker_names} went away or came back at {changed_ts}; its clients may come back"
+        " until {counts_from_ts}",
         ReasonKind.OTHER_ROUTE: "all members use a route other than the known one",
         ReasonKind.NOT_IN_ROUTE: "a client owns it, but it is not in the topic's route",
         ReasonKind.NO_MEMBER_YET: "its brokers list no member yet",

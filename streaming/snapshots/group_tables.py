@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
-from streaming.core.finding_kinds import RIGHT, UNDECIDED
+from streaming.core.finding_kinds import BY_POLLS, RIGHT, UNDECIDED
 from streaming.snapshots.lines import INDENT, Column, Line, Row, indented, short_ranges, table
 from streaming.snapshots.values import QueueName, QueueSnapshot
 from streaming.wording.lists import grouped, joined
@@ -64,7 +64,7 @@ def status_style(status: str) -> str:
 
 def finding_style(finding: str | None) -> str:
     """The style of a finding. ``finding`` None: the queue is not judged."""
-    if finding in (Kind.MATCH, Kind.EXCLUDED):
+    if finding in RIGHT - {Kind.NO_MEMBERS}:
         return "dim" if finding == Kind.EXCLUDED else ""
     return "yellow" if finding is None or finding == Kind.NO_MEMBERS or finding in UNDECIDED else "red"
 
@@ -121,7 +121,7 @@ def _owner(queue: QueueSnapshot) -> str:
         return named(queue.owners)
     if queue.finding is None:
         return ""
-    if queue.finding == Kind.EXCLUDED:
+    if queue.finding == Kind.EXCLUDED or queue.finding in BY_POLLS:
         return "-"
     return "not known" if queue.owners is None else named(())
 

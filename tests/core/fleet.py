@@ -27,6 +27,7 @@ from schemas.events import (
     RouteCopy,
     RouteQueues,
     Subscription,
+    TopicPolls,
     TopicRoute,
     encode_event,
 )
@@ -126,6 +127,9 @@ class Fleet:
         self.no_lists: set[str] = set()  # brokers that serve their clients, and give no list of them
         self.no_offsets: set[str] = set()
         self.proxies: dict[str, tuple[str, ...]] = {}  # the ids that each lists, by its name in events
+        self.proxy_heartbeat: dict[str, Any] = {}  # of the clients at proxies
+        self.polls: dict[str, int] = {}  # that wait for messages of T, by broker
+        self.popped: set[str] = set()  # brokers whose messages gRPC clients take
         self.forgetful: set[str] = set()  # brokers that know no members
         self.stuck: set[MessageQueue] = set()
         self.hung: set[MessageQueue] = set()
@@ -321,10 +325,14 @@ class Fleet:
             else self._answer(name, self._ts(at))
             for name in [*self.brokers, *self.proxies]
         )
-        given = {"brokers": answers, **self.round_fields, **fields}
+        given = {"brokers": answers, "polls": self._polls(), **self.round_fields, **fields}
         if self.tells_changes:
             given["routes_changed_ts"] = self._routes_changed_ts
         return self.say(Round, at, **given)
+
+    def _polls(self) -> tuple[TopicPolls, ...]:
+        answering = self.polls.keys() - self.down if self._is_time_for(self.progress_every) else ()
+        return tuple(TopicPolls(broker, "T", -1, self._ts(), self.polls[broker]) for broker in sorted(answering))
 
     def _answer(self, name: str, marker_ts: int) -> BrokerAnswer:
         ids = list(self.proxies[name]) if name in self.proxies else self.listed(name)
@@ -360,6 +368,10 @@ class Fleet:
             if broker not in self.down | self.no_lists:
                 for client_id in dict.fromkeys(self.listed(broker)):
                     self._say_heartbeat(broker, client_id)
+        for proxy in self.proxies.keys() - self.no_lists if self.proxy_heartbeat and self._is_time_for(30) else ():
+            for client_id in self.proxies[proxy]:
+                said = {"broker_name": proxy, "client_id": client_id, "observed": "listed", **self.proxy_heartbeat}
+                self.say(Heartbeat, **said)
 
     def _say_heartbeat(self, broker: str, client_id: str) -> None:
         listed = [one for one in self.of(client_id) if one.brokers is None or broker in one.brokers]
@@ -420,6 +432,8 @@ class Fleet:
                         offsets.broker += round(self.rate * self.every)
                         if queue in consumed:
                             self._consume(queue, offsets)
+                        elif broker in self.popped:
+                            offsets.pulled = offsets.consumer = offsets.broker
 
     def _consume(self, queue: MessageQueue, offsets: Offsets) -> None:
         if queue in self.hung:

@@ -162,7 +162,7 @@ def test_every_kind_and_every_cause_has_a_section_for_those_who_are_called() -> 
     kinds = {kind.value for kind in Kind}
     assert sorted(name for name, _ in sections) == sorted(kinds | {cause.value for cause in Cause})
     undone = {name for name, text in sections if "*What to do:*" not in text}
-    assert undone == {Kind.MATCH.value}
+    assert undone == {Kind.MATCH.value, Kind.POLLED.value}
 
 
 def test_the_settings_have_no_timer_of_their_own() -> None:

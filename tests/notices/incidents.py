@@ -234,6 +234,12 @@ def _by_kind() -> dict[str, Notice]:
             alert("PHANTOM", None, o.NotInRoute(confirmed_ts=SINCE), severity="warning",
                   queues=queues(9, owners=(B,), expected=None), clients=(client(B, 7),)),
         ),
+        "UNPOLLED": notice(
+            alert("UNPOLLED", "PROXY_AWAY", o.NotPolled(waiting=980, silent_ms=95_000),
+                  o.SilentSinceProxy(clients=some(A, B), proxies=("10.0.0.5:8080",), away_ms=130_000),
+                  queues=queues(0, 1, expected=None), clients=(client(A, 7, start_ts=()), client(B, 8, start_ts=())),
+                  **waits),
+        ),
         "SHARED_CLIENT_ID": notice(
             alert("SHARED_CLIENT_ID", "SAME_CLIENT_ID",
                   o.SameClientId(client_id=A, instances=2, addresses=("10.0.0.1:5000", "10.0.0.2:5000")),

@@ -27,6 +27,7 @@ import msgspec
 from msgspec import Struct, field
 
 from schemas.events import encode_event
+from schemas.identity import proxy_name
 from streaming.core.allocation.strategies import strategy_named
 from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
@@ -80,6 +81,10 @@ class Doing(Struct, forbid_unknown_fields=True):
     stick: str | None = None  # queues of T that nobody consumes from now on
     beyond: str = ""  # queues of T that brokers are asked for though they are not in the route
     consume_enable: bool | None = None
+    proxies: dict[str, tuple[str, ...]] = field(default_factory=dict)  # proxy's address -> the ids that it lists
+    silent_proxies: tuple[str, ...] | None = None  # those that give no list from now on
+    polls: dict[str, int] = field(default_factory=dict)  # broker -> how many wait there for messages of T
+    popped: tuple[str, ...] | None = None  # brokers whose messages gRPC clients take from now on
     lose: int = 0  # events on their way
     outage: float = 0  # of the collector, in seconds
 
@@ -199,6 +204,13 @@ def _tell(fleet: Fleet, doing: Doing) -> None:
     fleet.asked_one_by_one |= set(queues(doing.beyond))
     if doing.consume_enable is not None:
         fleet.round_fields["consume_enable"] = doing.consume_enable
+    fleet.proxies |= {proxy_name(address): ids for address, ids in doing.proxies.items()}
+    fleet.proxy_heartbeat = {"language": "JAVA", "message_model": "CLUSTERING"} if fleet.proxies else {}
+    fleet.polls |= doing.polls
+    if doing.silent_proxies is not None:
+        fleet.no_lists = set(map(proxy_name, doing.silent_proxies))
+    if doing.popped is not None:
+        fleet.popped = set(doing.popped)
     fleet.down = (fleet.down | set(doing.down)) - set(doing.up)
     fleet.seq += doing.lose
     fleet.now += doing.outage

@@ -90,6 +90,6 @@ def test_of_too_many_members_some_are_counted_unless_all_are_wanted() -> None:
 
 
 def test_each_kind_has_a_style_and_what_is_wrong_is_red() -> None:
-    assert {kind for kind in Kind if finding_style(kind) == ""} == {Kind.MATCH}
+    assert {kind for kind in Kind if finding_style(kind) == ""} == {Kind.MATCH, Kind.POLLED}
     assert finding_style("A_KIND_OF_LATER") == finding_style(Kind.ORPHANED) == "red"
     assert finding_style(None) == finding_style(Kind.SETTLING) == "yellow"

@@ -9,6 +9,7 @@ from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.stalls import is_harm, is_not_pulled, is_overdue, stall_of
 from streaming.core.finding_kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSETS, KINDS, fires_after_ms
 from streaming.core.findings.group_findings import severity_of
+from streaming.core.findings.polled import not_polled_of
 from streaming.core.findings.queue_facts import QueueSince, Since
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import GroupFinding
@@ -87,6 +88,8 @@ def _of_finding(findings: TopicFindings, kind: Kind, queues: list[int]) -> Part 
     """Evidence of the finding: of a stall how much waits in all of its queues, else that of one of its queues."""
     if kind is Kind.STALLED:
         return stall_of(findings.evidence, queues)
+    if kind is Kind.UNPOLLED:
+        return not_polled_of(findings.verdicts[index].observed for index in queues)
     return next((v.observed for index in queues if (v := findings.verdicts[index]).observed is not None), None)
 
 

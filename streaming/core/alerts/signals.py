@@ -11,7 +11,14 @@ from streaming.core.alerts.phases import PENDING_PHASES, AlertReason, Signal
 from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.stalls import has_members_again, has_waited_too_long
-from streaming.core.finding_kinds import ALERTING_OF_QUEUES, BY_OFFSETS, DECIDED_BY_REPORTS, KINDS, WHATEVER_MEMBERS_RUN
+from streaming.core.finding_kinds import (
+    ALERTING_OF_QUEUES,
+    BY_OFFSETS,
+    BY_POLLS,
+    DECIDED_BY_REPORTS,
+    KINDS,
+    WHATEVER_MEMBERS_RUN,
+)
 from streaming.core.findings.queue_facts import Since
 from streaming.core.findings.verdict import Verdict
 from streaming.core.state.group import Group
@@ -216,6 +223,8 @@ def is_undecided(group: Group, alert: Alert, index: int, at: RoundResult) -> boo
         # a slow consumer goes on when something is consumed, a stall is over already when something is pulled
         goes_on = is_seen_to_be_consumed if alert.kind == Kind.SLOW_CONSUMER else is_seen_to_move
         return verdict.kind not in BY_OFFSETS and not goes_on(group, group.state.queues[index])
+    if alert.kind == Kind.UNPOLLED:
+        return verdict.kind not in BY_POLLS
     return (verdict.by_reports or verdict.kind) not in DECIDED_BY_REPORTS
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from schemas import observed
 from schemas.facts import Cause, Kind
-from streaming.core.causes import client_ids, clients, members_differ, routes, strategies
+from streaming.core.causes import client_ids, clients, members_differ, proxies, routes, strategies
 from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.evidence.topic_evidence import TopicEvidence
 
@@ -66,6 +66,7 @@ CAUSES: dict[Cause, CauseRow] = {
     Cause.LOCK_STUCK: CauseRow((observed.NotLocked,), NextStep.CLIENT),
     Cause.ROOM_WITHOUT_CONSUMER: CauseRow((observed.RoomWithoutConsumer,), NextStep.CONNECTIONS),
     Cause.CONFIG_MISSES_QUEUE: CauseRow((observed.NotConfigured, observed.MemberGone), NextStep.EXPLAIN),
+    Cause.PROXY_AWAY: CauseRow((observed.SilentSinceProxy,), NextStep.INSPECT, is_independent=True),
     # the route shows each broker's permission and address
     Cause.NO_READ_PERM: CauseRow((observed.Unreadable,), NextStep.ROUTE),
     Cause.READ_LT_WRITE: CauseRow((observed.Unreadable,), NextStep.ROUTE),
@@ -80,7 +81,8 @@ _DUPLICATED, _ORPHANED, _STALLED, _MISPLACED = Kind.DUPLICATED, Kind.ORPHANED, K
 RULES: tuple[tuple[Rule, frozenset[Kind]], ...] = (
     (client_ids.same_client_id, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
     (members_differ.message_model_mismatch, frozenset({_DUPLICATED, _STALLED, Kind.SLOW_CONSUMER})),
-    (clients.restart_loop, frozenset({_STALLED, Kind.SLOW_CONSUMER})),
+    (clients.restart_loop, frozenset({_STALLED, Kind.SLOW_CONSUMER, Kind.UNPOLLED})),
+    (proxies.silent_since_proxy, frozenset({Kind.UNPOLLED})),
     (clients.client_silent, frozenset({_STALLED})),
     (members_differ.subscription_mismatch, frozenset({_ORPHANED})),
     (members_differ.pulls_refused, frozenset({_STALLED})),

@@ -56,6 +56,16 @@ class GroupEvidence:
                 for queue in report.owned if report.answered_ts > member.listed_since_ts else ():
                     self.holders.setdefault(queue, []).extend([(member, report.answered_ts)] * member.weight)
 
+    @cached_property
+    def proxies(self) -> tuple[int, ...]:
+        """Proxies whose lists count for each topic: gRPC clients are members at all of its brokers.
+
+        Where other members share out queues by the lists of brokers, these do not count for what is shared out.
+        """
+        if self.exclusion is not ReasonKind.PROXY_CLIENT:
+            return ()
+        return tuple(index for index, broker in enumerate(self.group.state.brokers) if broker.is_proxy)
+
     def listed_by(self, hosts: tuple[int, ...]) -> ListedMembers:
         """The members that these brokers list. Most topics of a group are on the same brokers."""
         if hosts not in self._listed:

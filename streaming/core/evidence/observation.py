@@ -51,6 +51,8 @@ def _observe_topic(group: Group, topic: TopicEvidence, held: set[int]) -> TopicO
     _note_intent(topic, queues)
     if topic.finding_of_all is not None:
         return TopicObservation(topic, frozenset(held), _overdue(topic, queues))
+    if topic.is_polled:
+        return TopicObservation(topic, frozenset(held), tuple(QueueEvidence(topic, index) for index in topic.queues))
     routed = tuple(_observe_queue(topic, index, queues[index]) for index in topic.queues)
     stray = sorted(held.difference(topic.queues, topic.unreadable))
     for index in stray:

@@ -46,10 +46,10 @@ class TopicEvidence(TopicShares):
         self.hosts = [hosted.broker for hosted in topic.hosts]
         self.uncovered = [broker for broker in self.hosts if broker in of_group.uncovered]
         self.silent = [b for b in self.hosts if state.brokers[b].lost_ts and b not in of_group.uncovered]
-        self.listed = of_group.listed_by(tuple(self.hosts))
+        self.listed = of_group.listed_by((*self.hosts, *of_group.proxies))
         self.members = self.listed.members
         self.non_reporting = self.listed.non_reporting
-        self.grace = grace_of(topic, self.host_brokers(), group.timing, of_group.orderly)
+        self.grace = grace_of(topic, self._listing_brokers(), group.timing, of_group.orderly)
         self.recent_ts = self.now - group.timing.report_max_age_ms
         self.counts_from_ts = max(self.grace.ready_ts, self.recent_ts)
         self.reports_as_of = self.listed.reports_as_of
@@ -145,6 +145,9 @@ class TopicEvidence(TopicShares):
     def host_brokers(self) -> list[Broker]:
         return [self.group.state.brokers[index] for index in self.hosts]
 
+    def _listing_brokers(self) -> list[Broker]:
+        return [self.group.state.brokers[index] for index in (*self.hosts, *self.of_group.proxies)]
+
     def is_doubtful(self, queue: Queue) -> bool:
         """True if some name server's copy lacks the queue: then a client may be right to own it, or not to."""
         return bool(self.copies) and queue.queue_id >= self._in_every_copy.get(queue.broker, 0)
@@ -209,7 +212,7 @@ class TopicEvidence(TopicShares):
 
     @cached_property
     def why_settling(self) -> Reason:
-        return last_change(self.topic, self.host_brokers(), self.grace)
+        return last_change(self.topic, self._listing_brokers(), self.grace)
 
     def is_left_to_a_second_entry(self, queue: int) -> bool:
         """True if members leave the queue to the second entry of an id that is listed twice: no client takes it.
@@ -235,13 +238,18 @@ class TopicEvidence(TopicShares):
         subscribers = self.of_group.subscribed.get(self.topic.name, set())
         return sorted((self.of_group.told & self.members.keys()) - subscribers)
 
+    @property
+    def is_polled(self) -> bool:
+        """True if all members are gRPC clients, which own no queue, and brokers say how many of their polls wait."""
+        return self.of_group.exclusion is ReasonKind.PROXY_CLIENT and bool(self.topic.polls)
+
     @cached_property
     def exclusion(self) -> ReasonKind | None:
-        if self.of_group.exclusion is not None:
+        if self.of_group.exclusion is not None and not self.is_polled:
             return self.of_group.exclusion
         if self.topic.is_static:
             return ReasonKind.STATIC_TOPIC
-        if self.topic.name in self.group.state.pop_topics and not self._shares_out_itself():
+        if self.topic.name in self.group.state.pop_topics and not self._shares_out_itself() and not self.is_polled:
             return ReasonKind.POP
         if self.members and not self.of_group.subscribed.get(self.topic.name):
             everybody_told = self.of_group.untold.isdisjoint(self.members)

@@ -5,15 +5,19 @@ from schemas.reasons import Reason, ReasonKind
 from streaming.core.causes.explanation import Explanation, Found
 from streaming.core.causes.table import EXPLAINED, explain
 from streaming.core.evidence.observation import TopicObservation
+from streaming.core.evidence.polls import is_told_of_polls, polled_queue
 from streaming.core.evidence.queue_evidence import QueueEvidence
 from streaming.core.evidence.queue_record import is_plainly_right, record_of, record_outside_route
+from streaming.core.evidence.stalls import is_overdue
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import BY_OFFSETS, RIGHT
 from streaming.core.findings.broadcasting import judge_broadcasting
+from streaming.core.findings.polled import judge_polled
 from streaming.core.findings.queue_rules import judge, judge_by_offsets, judge_outside_route
 from streaming.core.findings.verdict import Verdict
 from streaming.core.state.offsets import is_seen_to_move
 
+EXCLUDED_GRPC = Verdict(Kind.EXCLUDED, Severity.NONE, Reason(ReasonKind.PROXY_CLIENT), [], None)
 UNREADABLE = Reason(ReasonKind.UNREADABLE)
 Verdicts = dict[int, Verdict]  # index of the queue -> what was found
 
@@ -53,6 +57,8 @@ def _judge_topic(observation: TopicObservation) -> Verdicts:
         overdue = {q.index: judge_by_offsets(record_of(q)) for q in observation.routed}
         judged = {index: verdict for index, verdict in overdue.items() if verdict is not None}
         return _all(observation, *topic.finding_of_all) | unreadable | judged
+    if topic.is_polled:
+        return {q.index: _judge_polled(q) for q in observation.routed} | unreadable
     verdicts = {q.index: _judge(q) for q in observation.routed}
     outside = {q.index: judge_outside_route(record_outside_route(q)) for q in observation.outside if q.owners}
     return verdicts | unreadable | outside
@@ -62,6 +68,16 @@ def _judge(q: QueueEvidence) -> Verdict:
     if is_plainly_right(q):
         return Verdict(Kind.MATCH, Severity.NONE, None, q.owners, q.expected)
     return judge_broadcasting(record_of(q)) if q.topic.broadcasts else judge(record_of(q))
+
+
+def _judge_polled(q: QueueEvidence) -> Verdict:
+    """By polls, unless messages have waited for ten minutes: that is told whatever polls say, and stays a stall."""
+    by_polls = EXCLUDED_GRPC if not is_told_of_polls(q.topic, q.queue) else judge_polled(polled_queue(q.topic, q.index))
+    is_told_sooner = by_polls.kind is Kind.UNPOLLED and q.fired_stall is None
+    by_offsets = (
+        judge_by_offsets(record_of(q)) if is_overdue(q.topic.of_group, q.queue) and not is_told_sooner else None
+    )
+    return by_polls if by_offsets is None else by_offsets
 
 
 def _all(observation: TopicObservation, kind: Kind, reason: Reason) -> Verdicts:

@@ -99,6 +99,7 @@ def set_back(state: GroupState, ts: int, timing: Timing) -> None:
     for broker in state.brokers:
         broker.answered_ts, broker.lost_ts = min(broker.answered_ts, ts), min(broker.lost_ts, ts)
         broker.changed_ts, broker.returned_ts = moved(broker.changed_ts), moved(broker.returned_ts)
+        broker.gone_ts, broker.back_ts = moved(broker.gone_ts), moved(broker.back_ts)
     for topic in state.topics:
         _set_topic_back(topic, ts, moved)
     for client in state.clients:
@@ -138,6 +139,7 @@ def _set_topic_back(topic: Topic, ts: int, moved: Moved) -> None:
     topic.copies = None
     topic.has_members_since_ts = moved(topic.has_members_since_ts)
     topic.unsubscribed_ts = min(topic.unsubscribed_ts, ts)
+    topic.polls = []
 
 
 def _set_client_back(client: Client, ts: int) -> None:

@@ -7,6 +7,7 @@ offset has moved, without a gap between readings. It tells sooner.
 
 from schemas.events import ConsumeProgress, QueueOffsets, QueueProgress, TopicOffsets
 from schemas.facts import Kind
+from streaming.core.intake.polls import polls_shown_by
 from streaming.core.intake.setbacks import follow_setbacks, note_setback
 from streaming.core.settings import Timing
 from streaming.core.state.group import Group
@@ -21,12 +22,15 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
     topic, index = group.topic(event.topic), group.broker(event.broker_name)
     broker = group.state.brokers[index]
     is_unlisted = not any(known.listed for known in group.state.brokers)
+    polls = polls_shown_by(group, event.topic, index)
     knows_pull_and_commit = broker.reports_pull_offsets and group.state.topics[topic].is_committed
     for progress in event.queues:
         place = group.queue(topic, index, progress.queue_id)
         queue = group.state.queues[place]
         if event.ts <= queue.progress_ts:
             continue
+        if polls is not None and queue.progress_ts and _is_progress(queue, progress):
+            polls.moved_ts = max(polls.moved_ts, event.ts)
         was_known = True
         if progress.consumer_offset < 0:
             progress = _counted_from_what_is_known(queue, progress, event.ts)

@@ -108,8 +108,7 @@ def _note_who_is_back(group: Group, answers: Mapping[int, BrokerAnswer]) -> None
                 leave_out(group, index, state.now - broker.answered_ts - group.timing.view_max_age_ms)
             else:
                 broker.returned_ts = state.now
-        broker.lost_ts = 0
-        broker.back_ts = state.now
+        broker.gone_ts, broker.back_ts, broker.lost_ts = broker.lost_ts, state.now, 0
         group.request_evaluation()
 
 

@@ -68,6 +68,14 @@ class Group:
             self.request_evaluation()
         return index
 
+    def known_topic(self, name: str) -> Topic | None:
+        """The topic, if anything is known of it."""
+        index = self._topics.get(name)
+        return None if index is None else self.state.topics[index]
+
+    def known_broker(self, name: str) -> int | None:
+        return self._brokers.get(name)
+
     def client(self, client_id: str) -> int:
         index = self._clients.get(client_id)
         return _added(client_id, Client(client_id), self._clients, self.state.clients) if index is None else index
@@ -161,6 +169,9 @@ class Group:
         for topic in state.topics:
             topic.hosts = _hosted(topic.hosts, new_broker)
             topic.previous_hosts = _hosted(topic.previous_hosts, new_broker)
+            topic.polls = [polls for polls in topic.polls if polls.broker in new_broker]
+            for polls in topic.polls:
+                polls.broker = new_broker[polls.broker]
             for copy in topic.copies.given if topic.copies is not None else ():
                 copy.hosts = _hosted(copy.hosts, new_broker)
         for client in state.clients:

@@ -18,6 +18,7 @@ SEVERITY_CODES: tuple[Severity, ...] = (Severity.NONE, Severity.CRITICAL, Severi
 FINDING_CODES: tuple[Kind, ...] = (
     Kind.UNKNOWN, Kind.EXCLUDED, Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER,
     Kind.CONSUME_DISABLED, Kind.SETTLING, Kind.PHANTOM, Kind.MISPLACED, Kind.MATCH, Kind.NO_MEMBERS,
+    Kind.UNPOLLED, Kind.POLLED,
 )  # fmt: skip
 
 
@@ -32,6 +33,7 @@ class Broker(Packed):
     reports_pull_offsets: bool = False  # brokers before 5.1 know no pull offset (OffsetWrapper.pullOffset)
     list_version: int = 0  # BrokerAnswer.data_version of its newest list; 0: no round can confirm that list
     back_ts: int = 0  # when it last gave a list again after it had given none, be it for one round; 0: never
+    gone_ts: int = 0  # since when it had given none by then
 
     @property
     def is_proxy(self) -> bool:
@@ -78,6 +80,16 @@ class RouteCopies(Packed):
     agreed_ts: int = 0  # when that ended last; 0: it has not
 
 
+class Polls(Packed):
+    """The polls of the group that wait at one broker for messages of a topic, as its newest answer says."""
+
+    broker: int  # index in GroupState.brokers
+    read_ts: int = 0  # when it answered
+    waiting: int = 0
+    polled_ts: int = 0  # when one was last seen to wait; 0: none was
+    moved_ts: int = 0  # when an offset of the topic there was last seen to have moved; 0: none was since polls are read
+
+
 class Topic(Packed):
     name: str
     hosts: list[HostedQueues] = field(default_factory=list)  # every queue that some name server's copy has
@@ -93,6 +105,7 @@ class Topic(Packed):
     is_committed: bool = False  # whether some consumer offset has been seen to move
     unreported: int = 0  # TopicEvidence.unreported when its queues' facts were emitted last
     is_unwanted: bool = False  # whether the group does not consume it, as it is configured or as its members intend
+    polls: list[Polls] = field(default_factory=list)  # one for each broker that has said; empty: no member is by gRPC
 
 
 class HeartbeatProfile(PackedValue, frozen=True):

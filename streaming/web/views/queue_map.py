@@ -42,6 +42,8 @@ MARK_WITHOUT_OWNER: dict[str, str] = {
     Kind.SETTLING: "settling",
     Kind.EXCLUDED: "excluded",
     Kind.CONSUME_DISABLED: "excluded",
+    Kind.UNPOLLED: "unpolled",
+    Kind.POLLED: "polled",
 }
 
 

@@ -103,6 +103,8 @@ CHINESE: dict[str, str] = {
     "mark_phantom": "持有不在路由中的队列",
     "mark_expected": "应持有而未持有",
     "mark_orphaned": "无人持有",
+    "mark_polled": "任何客户端都可消费，有客户端轮询",
+    "mark_unpolled": "任何客户端都可消费，但没有客户端轮询",
     "mark_stalled": "停滞",
     "mark_slow": "消费过慢",
     "mark_unknown": "未知：缺少证据",

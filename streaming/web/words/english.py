@@ -103,6 +103,8 @@ ENGLISH: dict[str, str] = {
     "mark_phantom": "owner of a queue that is not in the route",
     "mark_expected": "expected owner, which does not own it",
     "mark_orphaned": "no client owns it",
+    "mark_polled": "any client may consume it, and clients poll",
+    "mark_unpolled": "any client may consume it, and none polls",
     "mark_stalled": "stalled",
     "mark_slow": "consumed too slowly",
     "mark_unknown": "UNKNOWN: evidence is missing",

@@ -1,0 +1,168 @@
+"""The evidence of a queue whose consumers own none: gRPC clients, for which a proxy polls all queues of a broker.
+
+Signs of a client are a poll that waits at the broker, and an offset there that has moved: a message was taken. Neither
+need be seen of a client that is busy with what it has taken. So it is proven only of some queues that nobody polls:
+the last sign was a poll that waited, so its client was free; or nothing was ever taken there; or clients take messages
+at other brokers all the while; or the last sign came before a proxy stopped answering. A SimpleConsumer polls one
+broker after the other, and only while its application calls receive(). Of FIFO groups an offset moves only when
+messages are acknowledged.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from schemas.identity import proxy_address
+from schemas.reasons import Reason, ReasonDetails, ReasonKind
+from streaming.core.evidence.exclusions import PULLS
+from streaming.core.evidence.stalls import is_to_be_consumed
+from streaming.core.evidence.topic_evidence import TopicEvidence
+from streaming.core.state.group_state import Polls
+from streaming.core.state.queue_state import Queue
+
+LONGEST_POLL_MS = 20_000  # ProxyConfig.grpcClientConsumerMaxLongPollingTimeoutMillis
+# How soon clients poll again when their proxy is back, by their SDK (docs/clients.md), and a reading more
+COME_BACK_SOON_MS = 60_000
+COME_BACK_MS = 330_000
+BACK_IN_SECONDS = frozenset({"JAVA", "CPP", "HTTP"})  # a proxy shows Node.js as HTTP
+
+
+class ProxyAway(NamedTuple):
+    """A proxy that gives no list, or gave none the last time. ``back_ts`` 0: it still gives none.
+
+    ``wait_until_ts``: by then every client that comes back by itself polls again.
+    """
+
+    name: str
+    since_ts: int
+    back_ts: int
+    wait_until_ts: int
+
+
+class PolledQueue(Struct, frozen=True, kw_only=True, gc=False):
+    """A queue as its rules read it: a flat record of plain values."""
+
+    is_consume_enabled: bool  # by the subscription group
+    is_broker_covered: bool
+    uncovered: tuple[str, ...]  # brokers of its topic that have given no list of members for long
+    is_known: bool  # its broker has said lately how many polls wait there
+    is_seen: bool  # a sign of a client was seen there lately
+    was_seen: bool  # or a while ago; of a SimpleConsumer at any broker
+    waiting: int  # messages
+    stands_still: bool  # messages wait, and the offset has not moved between two readings
+    is_to_be_consumed: bool  # its offsets can show whether the group consumes it
+    silent_ms: int  # for how long messages had waited without a sign of a client, at the last reading
+    enough_ms: int  # of silence: a client on its way to the broker would have come
+    was_free: bool  # by the last sign no client there was busy
+    is_polled_elsewhere: bool  # a client was seen at another broker while messages waited here
+    is_taken_elsewhere: bool  # messages were taken there for longer than a poll lasts
+    is_orderly: bool
+    pulls: bool  # by a SimpleConsumer
+    is_silent_since_proxy: bool  # the last sign came before a proxy stopped answering
+    last_change: Reason | None  # of members or routes, while clients may not have followed it; None: they have
+    proxy_away: Reason | None  # a proxy was away, and clients may be on their way back; None: none is
+
+
+def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
+    queue, timing = topic.queue(index), topic.timing
+    polls, pulls = polls_at(topic, queue.broker), topic.of_group.consumes == PULLS
+    seen_ts = _seen_ts(polls)
+    elsewhere = [one for one in topic.topic.polls if one.broker != queue.broker]
+    elsewhere_ts = max(map(_seen_ts, elsewhere), default=0)
+    taken_ts = max((one.moved_ts for one in elsewhere), default=0)
+    turn_ms = _turn_ms(topic, queue) if pulls else 0
+    return PolledQueue(
+        is_consume_enabled=topic.of_group.consume_enable is not False,
+        is_broker_covered=queue.broker not in topic.uncovered,
+        uncovered=tuple(map(topic.broker_name, topic.uncovered)),
+        is_known=topic.now - polls.read_ts <= timing.progress_max_gap_ms,
+        is_seen=polls.read_ts - seen_ts < timing.stall_ms,
+        was_seen=polls.read_ts - max(seen_ts, elsewhere_ts if pulls else 0) <= timing.progress_max_gap_ms,
+        waiting=max(0, queue.consumer_lag),
+        stands_still=queue.unconsumed_since_ts > 0,
+        is_to_be_consumed=is_to_be_consumed(topic.of_group, queue),
+        silent_ms=_silent_ms(topic, queue, polls),
+        enough_ms=max(timing.stall_ms + turn_ms, queue.longest_step_ms * 3 // 2),
+        was_free=0 < polls.polled_ts >= polls.moved_ts or _is_untouched(topic, queue.broker),
+        is_polled_elsewhere=elsewhere_ts > queue.unconsumed_since_ts,
+        is_taken_elsewhere=taken_ts > queue.unconsumed_since_ts + LONGEST_POLL_MS,
+        is_orderly=topic.of_group.orderly,
+        pulls=pulls,
+        is_silent_since_proxy=bool(silent_since_proxies(topic, queue)),
+        last_change=topic.why_settling if topic.now < topic.grace.ready_ts else None,
+        proxy_away=_waits_for(topic),
+    )
+
+
+def polls_at(topic: TopicEvidence, broker: int) -> Polls:
+    return next((one for one in topic.topic.polls if one.broker == broker), Polls(broker))
+
+
+def is_told_of_polls(topic: TopicEvidence, queue: Queue) -> bool:
+    """True if the queue's broker has said how many polls wait there, and not so long ago that it does not any more."""
+    read_ts = polls_at(topic, queue.broker).read_ts
+    return read_ts > 0 and topic.now - read_ts <= topic.timing.gone_after_ms
+
+
+def _seen_ts(polls: Polls) -> int:
+    """When a sign of a client was last seen; 0: none was."""
+    return max(polls.polled_ts, polls.moved_ts)
+
+
+def _silent_ms(topic: TopicEvidence, queue: Queue, polls: Polls) -> int:
+    since_ts = topic.topic.has_members_since_ts
+    if not queue.unconsumed_since_ts or not since_ts:
+        return 0
+    return max(0, polls.read_ts - max(_seen_ts(polls), queue.unconsumed_since_ts, since_ts))
+
+
+def _turn_ms(topic: TopicEvidence, queue: Queue) -> int:
+    """How long a SimpleConsumer may be at other brokers: it takes the queues of the route in turn."""
+    return LONGEST_POLL_MS * sum(number for broker, number in topic.readable if broker != queue.broker)
+
+
+def _is_untouched(topic: TopicEvidence, broker: int) -> bool:
+    """True if the group has never taken a message of the topic at the broker: it has no offset there."""
+    there = [queue for index in topic.queues if (queue := topic.queue(index)).broker == broker]
+    return all(queue.progress_ts and queue.broker_offset <= queue.consumer_lag for queue in there)
+
+
+def proxies_away(topic: TopicEvidence) -> list[ProxyAway]:
+    wait_ms = COME_BACK_SOON_MS if topic.listed.by_language.keys() <= BACK_IN_SECONDS else COME_BACK_MS
+    away = []
+    for broker in topic.group.state.brokers:
+        if broker.is_proxy and broker.lost_ts:
+            away.append(ProxyAway(broker.name, broker.lost_ts, 0, broker.lost_ts + wait_ms))
+        elif broker.is_proxy and broker.back_ts:
+            away.append(ProxyAway(broker.name, broker.gone_ts, broker.back_ts, broker.back_ts + wait_ms))
+    return away
+
+
+def _waits_for(topic: TopicEvidence) -> Reason | None:
+    away = [one for one in proxies_away(topic) if topic.now < one.wait_until_ts]
+    if not away:
+        return None
+    details = ReasonDetails(
+        broker_names=addresses(away),
+        changed_ts=max(one.back_ts or one.since_ts for one in away),
+        counts_from_ts=max(one.wait_until_ts for one in away),
+    )
+    return Reason(ReasonKind.PROXY_AWAY, details)
+
+
+def silent_since_proxies(topic: TopicEvidence, queue: Queue) -> list[ProxyAway]:
+    """Proxies that stopped answering just when the last sign of a client was seen at the queue's broker.
+
+    A poll of a client that is gone is counted until its time is over.
+    """
+    seen_ts = _seen_ts(polls_at(topic, queue.broker))
+    return [
+        one
+        for one in proxies_away(topic)
+        if one.since_ts - topic.timing.stall_ms <= seen_ts <= (one.back_ts or topic.now) + LONGEST_POLL_MS
+    ]
+
+
+def addresses(away: Iterable[ProxyAway]) -> tuple[str, ...]:
+    return tuple(sorted({proxy_address(one.name) for one in away}))

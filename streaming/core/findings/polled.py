@@ -1,0 +1,76 @@
+"""Rules for a queue whose consumers own none: it is POLLED, UNPOLLED, or the evidence is missing.
+
+``evidence.polls`` says what the evidence is, and why clients without a poll need not be silent.
+"""
+
+from collections.abc import Callable, Iterable
+
+from schemas.facts import Kind
+from schemas.observed import NotPolled, Part, counted
+from schemas.reasons import Reason, ReasonDetails, ReasonKind
+from streaming.core.evidence.polls import PolledQueue
+from streaming.core.finding_kinds import KINDS
+from streaming.core.findings.verdict import Verdict
+
+CONSUME_DISABLED = Reason(ReasonKind.CONSUME_DISABLED)
+POLLS_NOT_READ = Reason(ReasonKind.POLLS_NOT_READ)
+NO_POLL_SEEN = Reason(ReasonKind.NO_POLL_SEEN)
+
+
+def disabled(q: PolledQueue) -> Verdict | None:
+    """Brokers refuse polls, and do not say how many wait."""
+    if q.is_consume_enabled:
+        return None
+    return _found(Kind.CONSUME_DISABLED if q.stands_still else Kind.UNKNOWN, CONSUME_DISABLED)
+
+
+def not_known(q: PolledQueue) -> Verdict | None:
+    if not q.is_broker_covered:
+        return _found(Kind.UNKNOWN, Reason(ReasonKind.NO_ANSWER, ReasonDetails(broker_names=q.uncovered)))
+    return None if q.is_known else _found(Kind.UNKNOWN, POLLS_NOT_READ)
+
+
+def polled(q: PolledQueue) -> Verdict | None:
+    """A client was seen lately, or not long ago where no message has waited since."""
+    return _found(Kind.POLLED) if q.is_seen or (q.was_seen and not q.stands_still) else None
+
+
+def settling(q: PolledQueue) -> Verdict | None:
+    """Clients may be on their way: to another proxy, or to a broker that is new to them."""
+    reason = q.proxy_away or q.last_change
+    return None if reason is None else _found(Kind.SETTLING, reason)
+
+
+def unpolled(q: PolledQueue) -> Verdict | None:
+    """Messages wait, no client takes them, and none is busy with others."""
+    if not q.stands_still or not q.is_to_be_consumed or q.silent_ms < q.enough_ms:
+        return None
+    is_busy_nowhere = (q.was_free or q.is_taken_elsewhere) and not q.is_orderly
+    is_proven = is_busy_nowhere and (q.is_polled_elsewhere or not q.pulls)
+    if not is_proven and not q.is_silent_since_proxy:
+        return None
+    return _found(Kind.UNPOLLED, observed=NotPolled(waiting=counted(q.waiting), silent_ms=q.silent_ms))
+
+
+def not_seen(q: PolledQueue) -> Verdict:
+    return _found(Kind.UNKNOWN, NO_POLL_SEEN)
+
+
+Rule = Callable[[PolledQueue], Verdict | None]
+RULES: tuple[Rule, ...] = (disabled, not_known, polled, settling, unpolled)
+
+
+def judge_polled(q: PolledQueue) -> Verdict:
+    """The finding of the first rule that applies."""
+    return next((verdict for rule in RULES if (verdict := rule(q)) is not None), None) or not_seen(q)
+
+
+def _found(kind: Kind, reason: Reason | None = None, observed: Part | None = None) -> Verdict:
+    return Verdict(kind, KINDS[kind].severity, reason, [], None, observed=observed)
+
+
+def not_polled_of(observed: Iterable[Part | None]) -> NotPolled:
+    """How many messages wait in several queues, and for how long nobody has polled the first of them."""
+    parts = [one for one in observed if isinstance(one, NotPolled)]
+    waiting = counted(sum(one.waiting for one in parts))
+    return NotPolled(waiting=waiting, silent_ms=max(one.silent_ms for one in parts))

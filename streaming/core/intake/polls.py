@@ -1,0 +1,42 @@
+"""Polls: whether clients that own no queue wait for messages, and when they last took some.
+
+A poll waits at a broker only while there is no message for it. So that none waits proves nothing by itself: the clients
+of a busy group have all of their polls answered at once. Then its offsets move.
+"""
+
+from schemas.events import TopicPolls
+from schemas.identity import retry_topic
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import Polls
+
+ANY_QUEUE = -1  # proxies poll for gRPC clients at no queue of their own choice
+
+
+def take_polls(group: Group, told: TopicPolls) -> None:
+    """What a broker said of the polls at any of its queues. Nothing is kept of unknown topics and brokers."""
+    topic, broker = group.known_topic(told.topic), group.known_broker(told.broker_name)
+    if topic is None or broker is None or told.queue_id != ANY_QUEUE:
+        return
+    polls = next((one for one in topic.polls if one.broker == broker), None)
+    if polls is None:
+        polls = Polls(broker)
+        topic.polls.append(polls)
+    if told.ts <= polls.read_ts:
+        return
+    if not told.waiting or not polls.waiting:
+        group.request_evaluation()
+    polls.read_ts, polls.waiting = told.ts, told.waiting
+    if told.waiting:
+        polls.polled_ts = told.ts
+
+
+def polls_shown_by(group: Group, topic_name: str, broker: int) -> Polls | None:
+    """The polls by which messages of a topic on a broker are taken; None: nothing is known of them.
+
+    Messages that are given out again are in ``%RETRY%group_topic``, or ``%RETRY%group+topic``. Polls of the topic
+    itself take them, too (``KeyBuilder.buildPopRetryTopic``).
+    """
+    topic = group.known_topic(topic_name)
+    if topic is not None and not topic.polls and topic_name.startswith(before := retry_topic(group.state.group)):
+        topic = group.known_topic(topic_name[len(before) + 1 :])
+    return None if topic is None else next((one for one in topic.polls if one.broker == broker), None)

@@ -1,0 +1,393 @@
+"""Queues of gRPC clients, which own none: polled, polled by nobody, or not known."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import asdict
+from msgspec.structs import replace as with_fields
+
+from schemas.events import TopicPolls
+from schemas.facts import Kind
+from schemas.identity import MessageQueue, proxy_name
+from schemas.reasons import Reason, ReasonKind
+from streaming.core.evidence.polls import PolledQueue
+from streaming.core.findings.polled import judge_polled
+from tests.core.fleet import Fleet, Offsets, said
+
+A, B = proxy_name("10.0.0.5:8080"), proxy_name("10.0.0.6:8080")
+JAVA = ("host-1@11@0@hoi3xrg9u3", "host-2@12@0@hoi3xrg9u4")
+BROKERS = ("a", "b")
+
+
+class Popping(Fleet):
+    """gRPC clients behind two proxies. ``popped``: brokers where messages are taken; ``polls``: what waits at each.
+
+    ``rate`` 0: no message comes, and polls wait; else messages wake them at once, and none is seen to wait.
+    """
+
+    def __init__(self, rate: int = 4, language: str = "JAVA", consume_type: str = "CONSUME_PASSIVELY") -> None:
+        super().__init__(rate=rate, progress_every=20)
+        self.proxies = {A: JAVA, B: JAVA}
+        self.proxy_heartbeat = {"language": language, "consume_type": consume_type, "message_model": "CLUSTERING"}
+        self.popped = set(BROKERS)
+        self.polls = dict.fromkeys(BROKERS, 2)
+
+    def silence(self, *brokers: str) -> None:
+        """No client polls there any more."""
+        self.popped -= set(brokers)
+        self.polls |= dict.fromkeys(brokers, 0)
+
+    def kinds(self) -> dict[str, set[str]]:
+        """The findings of each broker's queues."""
+        found: dict[str, set[str]] = {}
+        for queue, finding in self.findings().items():
+            found.setdefault(queue[0], set()).add(finding)
+        return found
+
+
+def settled(rate: int = 4, **fields: str) -> Popping:
+    fleet = Popping(rate, **fields)
+    fleet.run(120)
+    return fleet
+
+
+def test_a_group_that_polls_is_healthy() -> None:
+    for rate in (0, 4):
+        fleet = settled(rate)
+        assert fleet.kinds() == {"a": {"POLLED"}, "b": {"POLLED"}}
+        assert fleet.status().status == "healthy"
+        fleet.run(1200)
+        assert fleet.status().status == "healthy"
+        assert not fleet.fired()
+
+
+def test_a_busy_group_of_which_no_poll_is_seen_is_healthy_by_its_offsets() -> None:
+    fleet = Popping()
+    fleet.polls = dict.fromkeys(BROKERS, 0)
+    fleet.run(900)
+    assert fleet.kinds() == {"a": {"POLLED"}, "b": {"POLLED"}}
+    assert fleet.status().status == "healthy"
+
+
+def test_without_polls_all_is_as_before() -> None:
+    """A broker of the 4.x line, or an older collector."""
+    fleet = Popping()
+    fleet.polls = {}
+    fleet.run(120)
+    assert fleet.kinds() == {"a": {"EXCLUDED"}, "b": {"EXCLUDED"}}
+    assert (fleet.status().status, fleet.status().reason) == ("excluded", "PROXY_CLIENT")
+    fleet.silence("a", "b")
+    fleet.run(700)
+    assert ("T", "STALLED") in fleet.firing()
+
+
+def test_a_broker_that_nobody_polls_is_found_soon() -> None:
+    fleet = settled()
+    fleet.silence("a")
+    fleet.run(120)
+    alert = fleet.alert("UNPOLLED")
+    assert (alert.state, alert.severity, alert.cause) == ("firing", "critical", "UNEXPLAINED")
+    assert {queue.broker_name for queue in alert.queues} == {"a"}
+    assert "and no client has polled" in said(alert)
+    assert fleet.kinds() == {"a": {"UNPOLLED"}, "b": {"POLLED"}}
+    assert fleet.status().status == "findings"
+    fleet.popped, fleet.polls = set(BROKERS), dict.fromkeys(BROKERS, 2)
+    fleet.run(60)
+    assert fleet.alert("UNPOLLED").state == "resolved"
+    assert fleet.kinds() == {"a": {"POLLED"}, "b": {"POLLED"}}
+
+
+def test_a_broker_that_no_client_ever_reached_is_found() -> None:
+    fleet = Popping()
+    fleet.offsets = {MessageQueue("T", "a", n): Offsets(100, 0, 0, 0) for n in range(4)}
+    fleet.silence("a")
+    fleet.run(180)
+    assert fleet.kinds()["a"] == {"UNPOLLED"}
+    assert fleet.alert("UNPOLLED").state == "firing"
+
+
+def test_an_idle_group_without_messages_is_never_found_unpolled() -> None:
+    fleet = settled(rate=0)
+    fleet.silence("a", "b")
+    fleet.run(3_600)
+    assert fleet.kinds() == {"a": {"UNKNOWN"}, "b": {"UNKNOWN"}}
+    assert fleet.finding("a0").reason == "NO_POLL_SEEN"
+    assert not fleet.fired()
+
+
+def test_a_client_that_is_busy_with_what_it_took_is_not_silent() -> None:
+    """Its cache is full: it took messages after the last poll that was seen to wait. Ten minutes are a stall."""
+    fleet = Popping()
+    fleet.polls = dict.fromkeys(BROKERS, 0)
+    fleet.run(120)
+    fleet.popped = set()
+    fleet.run(590)
+    assert fleet.kinds() == {"a": {"UNKNOWN"}, "b": {"UNKNOWN"}}
+    assert not fleet.fired()
+    fleet.run(60)
+    assert fleet.firing() == {("T", "STALLED")}
+
+
+def test_messages_that_are_given_out_again_are_messages_taken() -> None:
+    """They are taken from the topic for retries by polls of the topic itself."""
+    fleet = settled(rate=0)
+    retry = MessageQueue("%RETRY%g_T", "a", 0)
+    fleet.route(retry.topic, a=1)
+    fleet.popped = set(BROKERS)
+    fleet.run(60)
+    fleet.offsets[retry].broker += 1
+    fleet.polls = dict.fromkeys(BROKERS, 0)
+    fleet.run(20)
+    fleet.rate = 1
+    fleet.popped = set()
+    fleet.run(400)
+    assert "UNPOLLED" not in fleet.kinds()["a"]
+    assert "UNPOLLED" in fleet.kinds()["b"]
+
+
+def test_ten_minutes_end_in_one_page_not_in_two() -> None:
+    fleet = settled()
+    fleet.silence("a")
+    fleet.run(1_200)
+    assert fleet.fired() == {("T", "UNPOLLED")}
+    fleet = Popping()
+    fleet.polls = dict.fromkeys(BROKERS, 0)
+    fleet.run(120)
+    fleet.popped = set()
+    fleet.run(700)
+    fleet.polls["a"] = 2  # it waits, though messages do: FIFO, or a broker in trouble
+    fleet.run(60)
+    fleet.polls["a"] = 0
+    fleet.run(600)
+    assert fleet.fired() == {("T", "STALLED")}
+
+
+def test_of_a_fifo_group_that_nobody_is_seen_to_poll_it_is_not_known_why() -> None:
+    fleet = Popping()
+    fleet.round_fields = {"orderly": True}
+    fleet.run(120)
+    fleet.silence("a")
+    fleet.run(500)
+    assert fleet.kinds() == {"a": {"UNKNOWN"}, "b": {"POLLED"}}
+    fleet.polls["a"] = 4  # its head is blocked: clients wait though messages do
+    fleet.run(30)
+    assert fleet.kinds()["a"] == {"POLLED"}
+    fleet.run(120)
+    assert fleet.firing() == {("T", "STALLED")}
+
+
+def test_a_group_that_may_not_consume_is_not_unpolled() -> None:
+    fleet = settled()
+    fleet.round_fields = {"consume_enable": False}
+    fleet.silence("a", "b")
+    fleet.polls = {}
+    fleet.run(900)
+    assert fleet.kinds() == {"a": {"CONSUME_DISABLED"}, "b": {"CONSUME_DISABLED"}}
+    assert not fleet.fired()
+
+
+def test_a_simple_consumer_is_silent_for_as_long_as_its_application_does_not_ask() -> None:
+    fleet = settled(consume_type="CONSUME_ACTIVELY")
+    fleet.silence("a", "b")
+    fleet.run(590)
+    assert fleet.kinds() == {"a": {"UNKNOWN"}, "b": {"UNKNOWN"}}
+    assert not fleet.fired()
+    fleet.run(60)
+    assert fleet.firing() == {("T", "STALLED")}
+
+
+def test_a_simple_consumer_that_never_comes_to_one_broker_is_found_after_its_turn() -> None:
+    """It waits at each of the other broker's four queues for 20 s."""
+    fleet = settled(consume_type="CONSUME_ACTIVELY")
+    fleet.silence("a")
+    fleet.run(140)
+    assert not fleet.fired()
+    fleet.run(60)
+    assert fleet.firing() == {("T", "UNPOLLED")}
+
+
+# --- proxies that restart
+
+
+def restart(fleet: Popping, away_s: float = 30) -> None:
+    """Both at once: clients are silent from now on. Another proxy has their settings, so they stay listed."""
+    fleet.silence("a", "b")
+    fleet.no_lists = {A}
+    fleet.run(away_s)
+    fleet.no_lists = set()
+
+
+def test_a_restart_of_a_proxy_is_waited_for() -> None:
+    fleet = settled(language="GO")
+    restart(fleet)
+    fleet.run(300)
+    assert fleet.kinds() == {"a": {"SETTLING"}, "b": {"SETTLING"}}
+    assert fleet.finding("a0").reason == "PROXY_AWAY"
+    assert fleet.status().status == "settling"
+    fleet.popped, fleet.polls = set(BROKERS), dict.fromkeys(BROKERS, 2)
+    fleet.run(300)
+    assert fleet.status().status == "healthy"
+    assert not fleet.fired()
+
+
+@pytest.mark.parametrize(("language", "within_s"), [("JAVA", 90), ("GO", 360), ("PYTHON", 360)])
+def test_clients_that_do_not_come_back_are_told_with_the_proxy(language: str, within_s: int) -> None:
+    fleet = settled(language=language)
+    restart(fleet)
+    fleet.run(within_s - 60)
+    assert not fleet.fired()
+    fleet.run(60)
+    alert = fleet.alert("UNPOLLED")
+    assert (alert.state, alert.cause) == ("firing", "PROXY_AWAY")
+    assert "10.0.0.5:8080" in said(alert)
+    assert {client.client_id for client in alert.clients} == set(JAVA)
+
+
+def test_a_busy_group_of_which_no_poll_was_seen_is_told_too() -> None:
+    fleet = Popping()
+    fleet.polls = dict.fromkeys(BROKERS, 0)
+    fleet.run(120)
+    restart(fleet)
+    fleet.run(120)
+    assert fleet.alert("UNPOLLED").cause == "PROXY_AWAY"
+
+
+def test_a_proxy_that_stays_away_is_named() -> None:
+    fleet = settled()
+    fleet.silence("a", "b")
+    fleet.no_lists = {A}
+    fleet.run(150)
+    assert (fleet.alert("UNPOLLED").state, fleet.alert("UNPOLLED").cause) == ("firing", "PROXY_AWAY")
+
+
+def test_who_fell_silent_long_after_a_restart_did_not_do_so_because_of_it() -> None:
+    fleet = settled()
+    fleet.no_lists = {A}
+    fleet.run(20)
+    fleet.no_lists = set()
+    fleet.run(300)
+    fleet.silence("a")
+    fleet.run(120)
+    assert fleet.alert("UNPOLLED").cause == "UNEXPLAINED"
+
+
+def test_healthy_restarts_call_nobody() -> None:
+    """Polls of clients that are gone are counted for 20 s more; then the clients come back one by one."""
+    for back_s in (5, 45, 100, 290):
+        fleet = settled(language="GO")
+        fleet.no_lists, fleet.popped = {A}, set()
+        fleet.run(20)
+        fleet.polls = dict.fromkeys(BROKERS, 0)
+        fleet.run(10)
+        fleet.no_lists = set()
+        fleet.run(back_s)
+        fleet.popped, fleet.polls = set(BROKERS), dict.fromkeys(BROKERS, 2)
+        fleet.run(600)
+        assert not fleet.fired(), back_s
+        assert fleet.status().status == "healthy"
+
+
+def test_a_deploy_of_clients_calls_nobody() -> None:
+    fleet = settled()
+    for number in range(6):
+        new = (f"host-{number}@7@0@hoi3xrg9u9", JAVA[1])
+        fleet.proxies = {A: new, B: new}
+        fleet.polls = dict.fromkeys(BROKERS, 1)
+        fleet.run(25)
+    fleet.polls = dict.fromkeys(BROKERS, 2)
+    fleet.run(200)
+    assert not fleet.fired()
+    assert fleet.status().status == "healthy"
+
+
+def test_a_silent_broker_is_not_unpolled() -> None:
+    fleet = settled()
+    fleet.silence("a")
+    fleet.down = {"a"}
+    fleet.run(120)
+    assert fleet.kinds()["a"] == {"UNKNOWN"}
+    assert fleet.finding("a0").reason == "NO_ANSWER"
+    assert not fleet.fired()
+
+
+def test_polls_that_are_not_read_any_more_prove_nothing() -> None:
+    fleet = settled()
+    fleet.polls = {}
+    fleet.popped = set()
+    fleet.run(400)
+    assert fleet.finding("a0").reason == "POLLS_NOT_READ"
+    assert not fleet.fired()
+
+
+def test_polls_of_what_is_not_known_are_not_kept() -> None:
+    fleet = settled()
+    fleet.round(polls=(TopicPolls("x", "T", -1, fleet._ts(), 1), TopicPolls("a", "U", -1, fleet._ts(), 1)))
+    assert {topic.name for topic in fleet.state.topics} == {"T"}
+    assert {broker.name for broker in fleet.state.brokers} == {"a", "b", A, B}
+
+
+def test_state_is_packed_with_its_polls() -> None:
+    fleet = settled()
+    fleet.silence("a")
+    fleet.run(40)
+    fleet.restart()
+    fleet.run(80)
+    assert fleet.alert("UNPOLLED").state == "firing"
+
+
+# --- the rules by themselves
+
+SILENT = PolledQueue(
+    is_consume_enabled=True, is_broker_covered=True, uncovered=(), is_known=True, is_seen=False, was_seen=False,
+    waiting=9, stands_still=True, is_to_be_consumed=True, silent_ms=60_000, enough_ms=60_000, was_free=True,
+    is_polled_elsewhere=False, is_taken_elsewhere=False, is_orderly=False, pulls=False,
+    is_silent_since_proxy=False, last_change=None, proxy_away=None,
+)  # fmt: skip
+AWAY = Reason(ReasonKind.PROXY_AWAY)
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({}, Kind.UNPOLLED),
+        ({"silent_ms": 59_999}, Kind.UNKNOWN),
+        ({"stands_still": False}, Kind.UNKNOWN),
+        ({"stands_still": False, "was_seen": True}, Kind.POLLED),
+        ({"was_seen": True}, Kind.UNPOLLED),
+        ({"is_seen": True}, Kind.POLLED),
+        ({"was_free": False}, Kind.UNKNOWN),
+        ({"was_free": False, "is_taken_elsewhere": True}, Kind.UNPOLLED),
+        ({"was_free": False, "is_silent_since_proxy": True}, Kind.UNPOLLED),
+        ({"is_orderly": True}, Kind.UNKNOWN),
+        ({"is_orderly": True, "is_silent_since_proxy": True}, Kind.UNPOLLED),
+        ({"pulls": True}, Kind.UNKNOWN),
+        ({"pulls": True, "is_polled_elsewhere": True}, Kind.UNPOLLED),
+        ({"is_to_be_consumed": False}, Kind.UNKNOWN),
+        ({"is_known": False}, Kind.UNKNOWN),
+        ({"is_broker_covered": False, "uncovered": ("a",)}, Kind.UNKNOWN),
+        ({"is_consume_enabled": False}, Kind.CONSUME_DISABLED),
+        ({"is_consume_enabled": False, "stands_still": False}, Kind.UNKNOWN),
+        ({"proxy_away": AWAY}, Kind.SETTLING),
+        ({"last_change": Reason(ReasonKind.ROUTE_CHANGED)}, Kind.SETTLING),
+        ({"proxy_away": AWAY, "is_seen": True}, Kind.POLLED),
+    ],
+)
+def test_rules(fields: dict[str, object], kind: Kind) -> None:
+    assert judge_polled(with_fields(SILENT, **fields)).kind is kind
+
+
+FLAGS = [name for name, value in asdict(SILENT).items() if isinstance(value, bool)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.tuples(*(st.booleans() for _ in FLAGS)), st.integers(0, 120_000), st.sampled_from([None, AWAY]))
+def test_nothing_is_unpolled_without_waiting_messages_and_enough_silence(
+    flags: tuple[bool, ...], silent_ms: int, away: Reason | None
+) -> None:
+    q = with_fields(SILENT, **dict(zip(FLAGS, flags, strict=True)), silent_ms=silent_ms, proxy_away=away)
+    if judge_polled(q).kind is Kind.UNPOLLED:
+        assert q.stands_still
+        assert q.silent_ms >= q.enough_ms
+        assert q.is_known
+        assert not q.is_seen
+        assert away is None
