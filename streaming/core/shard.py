@@ -230,8 +230,9 @@ class _Fold:
                 counts.newest_round_ts = max(state.now, counts.newest_round_ts or 0)
             if key not in self.kept and state == new_state(state.cluster, state.group):
                 continue  # nothing was said of it
-            slot = slot_of_newest_round(state) if any(map(is_listed, state.clients)) else None
-            self.kept[key] = _Kept(state.now, pack(state), slot)
+            slot = slot_of_newest_round(state)
+            is_awaited = slot is not None and any(map(is_listed, state.clients))
+            self.kept[key] = _Kept(state.now, pack(state), slot if is_awaited else None)
         self.groups.clear()
         self.opened_ts.clear()
 
