@@ -3,8 +3,11 @@
 import gzip
 import json
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from schemas.records import group_key
 
 FOLDER = Path(__file__).parent
 CLUSTER = "simulated"
@@ -22,6 +25,13 @@ class Release(NamedTuple):
     def events(self) -> list[bytes]:
         """The values of all records, in the order in which they are in the topic."""
         return gzip.decompress((self.folder / "events.jsonl.gz").read_bytes()).splitlines()
+
+    def keyed_events(self) -> Iterator[tuple[bytes, bytes]]:
+        """The same with their keys, as its collector sent them."""
+        for value in self.events():
+            events = json.loads(value)
+            first = events[0] if isinstance(events, list) else events
+            yield group_key(first["cluster"], first["group"]).encode(), value
 
     def unpack_job(self, to: Path) -> Path:
         """A copy, to change, of the folder in which ``run`` and ``collect`` kept everything."""

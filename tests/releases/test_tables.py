@@ -1,6 +1,10 @@
 """The tables of older releases: read as they are, brought up to date without a change of any row, and made again."""
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +24,8 @@ from tests.releases.kept import CLUSTER, RELEASES, Release
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.version)]
 
-PAGE = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
 QUERIES = re.findall(r"^```sql [\w-]+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 ALL = (*PROJECTIONS, NOTIFICATIONS)
 
@@ -60,6 +65,74 @@ def test_no_row_changes_when_its_table_is_brought_up_to_date(job: Path) -> None:
         assert {column.name for column in table.columns} <= set(now.column_names), table.name
         assert counted(now, columns) == counted(before[table.name], columns), table.name
     assert {name for name, rows in before.items() if not rows.num_rows} <= {"quarantine", "monitor_faults"}
+
+
+# Copies of the tables, each of which is brought up to date and killed after one write more than the copy before, then
+# brought up to date again. The parent itself never opens a table, because a fork has none of its threads.
+KILLED_AFTER_EACH_WRITE = """
+import os, shutil, signal, sys
+from itertools import count
+from pathlib import Path
+from deltalake import DeltaTable
+from deltalake.table import TableAlterer
+from streaming.projections import projector, table
+from streaming.tables import creation
+from streaming.tables.storage import TextFiles
+
+tables, copies = map(Path, sys.argv[1:])
+writers = [(creation, "write_deltalake"), (table, "write_deltalake"), (DeltaTable, "create"), (DeltaTable, "delete")]
+writers += [(TableAlterer, "add_columns"), (TableAlterer, "set_table_properties")]
+writers += [(TextFiles, "write"), (TextFiles, "delete")]
+
+def dying(write, writes, last):
+    def work(*given, **named):
+        write(*given, **named)
+        if next(writes) == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return work
+
+def status_of_child(folder, last=None):
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1]
+    writes = count()
+    for owner, name in writers:
+        setattr(owner, name, dying(getattr(owner, name), writes, last))
+    projector.run_projections(str(folder))
+    os._exit(0)
+
+for number in count():
+    folder = copies / str(number)
+    shutil.copytree(tables, folder)
+    status = status_of_child(folder, number)
+    if status == signal.SIGKILL:
+        status = status_of_child(folder)
+    else:
+        shutil.rmtree(folder)
+        sys.exit(status)
+    if status:
+        sys.exit(f"killed after write {number}, it did not go on")
+"""
+
+
+def test_killed_after_any_write_they_are_brought_up_to_date_all_the_same(job: Path, tmp_path: Path) -> None:
+    undisturbed, copies = tmp_path / "undisturbed", tmp_path / "copies"
+    shutil.copytree(job / "tables", undisturbed)
+    words = [sys.executable, "-c", KILLED_AFTER_EACH_WRITE, str(job / "tables"), str(copies)]
+    subprocess.run(words, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd="/")
+    run_projections(str(undisturbed))
+    expected = {table.name: whole(undisturbed, table) for table in PROJECTIONS}
+    killed = list(copies.iterdir())
+    print(f"killed after each of {len(killed)} writes")
+    assert len(killed) > 2, "the position is written, and the checkpoint of an older evenkeel is deleted"
+    for folder in killed:
+        assert {table.name: whole(folder, table) for table in PROJECTIONS} == expected, folder.name
+
+
+def whole(tables: Path, table: Table) -> Counter[str]:
+    """Each row, with its columns in the order of their names."""
+    rows = DeltaTable(tables / table.name).to_pyarrow_table().to_pylist()
+    return Counter(repr(sorted(row.items())) for row in rows)
 
 
 def test_each_group_is_explained(job: Path, capsys: pytest.CaptureFixture[str]) -> None:

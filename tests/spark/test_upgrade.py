@@ -72,10 +72,8 @@ def pipeline(spark, filled, release, tmp_path):
 def fill(kafka, release):
     kafka.create_topic(release.topic)
     producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, acks="all")
-    for value in release.events():
-        event = json.loads(value)
-        first = event[0] if isinstance(event, list) else event
-        producer.send(release.topic, value, f"{first['cluster']}/{first['group']}".encode())
+    for key, value in release.keyed_events():
+        producer.send(release.topic, value, key)
     producer.close()
 
 
