@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from schemas.table_definition import Table
 from schemas.tables import FACTS, NOTIFICATIONS, PROJECTIONS
 from streaming import __version__
+from streaming.cli import DOCS
 from streaming.cli.configuration import configured_with_alerts
 from streaming.cli.exit_status import DONE, NOT_RIGHT
 from streaming.collector.probing.memory import MemoryFile
@@ -19,8 +20,11 @@ from streaming.core.state.packing import STATE_VERSION, require_version
 from streaming.errors import CheckpointError, SetupError, StateVersionError
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.state_files import damaged_files, read_open_alerts, require_known_form
+from streaming.wording.lists import first_of, joined
+from streaming.wording.numbers import counted
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from deltalake import DeltaTable
 
 LABEL = 14
@@ -53,19 +57,36 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"  {found.what:{LABEL}} {'NOT RIGHT: ' if found.is_refused else ''}{first}")
         for line in others:
             print(f"  {'':{LABEL}} {line}")
-    print(
-        "The next start continues with all of this." if not refused else f"{refused} of these must be put right first."
-    )
-    return NOT_RIGHT if refused else DONE
+    if refused:
+        print(f"{refused} of these must be put right first.")
+        return NOT_RIGHT
+    print(f"The next start continues with all of this. The steps, and the way back: {DOCS / 'upgrading.md'}")
+    return DONE
 
 
 def _all_found(config: Config) -> Iterator[Found]:
     yield Found("configuration", "every key is known, and so are the alert rules")
+    yield from _running(config)
     yield _checkpoint(config)
     yield _tables(config.tables.path)
     yield _notifier(Path(config.notify.state))
     yield from _collectors(config)
     yield Found("events", "not looked at: those of every release since 0.1.0 are read")
+
+
+def _running(config: Config) -> Iterator[Found]:
+    """The job that writes now, as far as this machine can see it."""
+    from streaming.file_lock import CannotLock, holder_of
+    from streaming.lease_file import NAME
+    from streaming.tables.storage import local_path
+
+    tables = local_path(config.tables.path)
+    try:
+        job = None if tables is None else holder_of(tables / NAME)
+    except (CannotLock, OSError):
+        return
+    if job is not None:
+        yield Found("running", f"{job}: stop it before the new version starts")
 
 
 def _checkpoint(config: Config) -> Found:
@@ -106,17 +127,26 @@ def _tables(tables: str) -> Found:
     from streaming.projections.progress import read_progress
     from streaming.tables.version import require_known_tables
 
-    found = {table: _opened(tables, table) for table in (FACTS, *PROJECTIONS, NOTIFICATIONS)}
-    if found[FACTS] is None:
-        return Found("tables", f"{without_userinfo(tables)}: none yet, the next start makes them")
-    changes = {table.name: list(_changes(opened, table)) for table, opened in found.items() if opened is not None}
-    kept = ", ".join(name for name, changed in changes.items() if not changed)
-    lines = [f"{without_userinfo(tables)}: {f'as they are: {kept}' if kept else 'each is brought up to date'}"]
-    lines += [f"{name}: {'; '.join(changed)}" for name, changed in changes.items() if changed]
+    uri = without_userinfo(tables)
+    found = {table: opened for table in (FACTS, *PROJECTIONS, NOTIFICATIONS) if (opened := _opened(tables, table))}
+    if FACTS not in found:
+        return Found("tables", f"{uri}: none yet, the next start makes them")
     try:
         require_known_tables(tables)
     except CheckpointError as error:
         return Found("tables", str(error), is_refused=True)
+    renamed = [
+        f"{table.name}.{old} is {new}" for table, opened in found.items() for old, new in _renamed(opened, table)
+    ]
+    added = {table.name: added for table, opened in found.items() if (added := _added(opened, table))}
+    changed = added.keys() | {one.partition(".")[0] for one in renamed}
+    if not changed:
+        lines = [f"{uri}: all {len(found)} stay as they are"]
+    else:
+        lines = [f"{uri}: {len(changed)} of {len(found)} are brought up to date, and keep every row"]
+    if renamed:
+        lines.append(f"renamed, so change your queries: {', '.join(renamed)}")
+    lines += [f"{name} gets {what}" for name, what in added.items()]
     if read_progress(tables) is None:
         lines.append("all but facts and notifications are made again from the facts; rows older than those stay")
     return Found("tables", "\n".join(lines))
@@ -133,23 +163,32 @@ def _opened(tables: str, table: Table) -> "DeltaTable | None":
         return DeltaTable(path) if DeltaTable.is_deltatable(path) else None
 
 
-def _changes(opened: "DeltaTable", table: Table) -> Iterator[str]:
-    """What is changed in a table of an older release. Its rows keep all their values."""
+def _renamed(opened: "DeltaTable", table: Table) -> Iterator[tuple[str, str]]:
+    """The columns of an older release that have another name now: both names."""
+    from streaming.tables.creation import renamed_columns
+
+    now = {column.name for column in table.columns}
+    for column in renamed_columns(_schema(opened), table):
+        if column.older is not None and column.older not in now:
+            yield column.older, column.name
+
+
+def _added(opened: "DeltaTable", table: Table) -> str:
+    """What is added to a table of an older release; empty: nothing."""
+    from streaming.tables.creation import missing_columns
+
+    known = _schema(opened)
+    missing = [field.name for field in missing_columns(known, table)]
+    new = {name for _, name in _renamed(opened, table)}
+    columns = [name for name in missing if name not in known.names and name not in new]
+    fields = [name for name in missing if name in known.names]
+    return joined(first_of(columns), f"more fields in {first_of(fields)}" if fields else "", by="; ")
+
+
+def _schema(opened: "DeltaTable") -> "pa.Schema":
     import pyarrow as pa
 
-    from streaming.tables.creation import missing_columns, renamed_columns
-
-    known = pa.schema(opened.schema().to_arrow())
-    renamed = renamed_columns(known, table)
-    for column in renamed:
-        yield f"{column.name} gets the values of {column.older}"
-    missing = [field.name for field in missing_columns(known, table)]
-    new = [name for name in missing if name not in known.names and name not in {one.name for one in renamed}]
-    if new:
-        yield f"gets {', '.join(new)}"
-    fields = [name for name in missing if name in known.names]
-    if fields:
-        yield f"gets more fields in {', '.join(fields)}"
+    return pa.schema(opened.schema().to_arrow())
 
 
 def _notifier(state: Path) -> Found:
@@ -165,7 +204,9 @@ def _notifier(state: Path) -> Found:
         return Found("notifier", f"{state}: none yet, what fires is sent")
     firing = len(read_open_alerts(state).alerts)
     silences = len(SilenceFiles(state).all())
-    return Found("notifier", f"{state}: {firing} firing alerts and {silences} silences, which go on")
+    return Found(
+        "notifier", f"{state}: {counted(firing, 'firing alert')} and {counted(silences, 'silence')}, which go on"
+    )
 
 
 def _collectors(config: Config) -> Iterator[Found]:
@@ -174,5 +215,5 @@ def _collectors(config: Config) -> Iterator[Found]:
         if memory is None:
             says = f"{cluster}: nothing is remembered here; all its groups are looked at"
         else:
-            says = f"{cluster}: {len(memory.groups)} groups are remembered"
+            says = f"{cluster}: it remembers {counted(len(memory.groups), 'group')}"
         yield Found("collector", says)

@@ -1,6 +1,7 @@
 """``evenkeel upgrade --check`` says what the next start does with what a release left, and writes nothing."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from streaming.cli import main
 from streaming.core.state.packing import STATE_VERSION
+from streaming.lease import local_leases
 from streaming.notifier.state_files import FORM
 from streaming.projections.projector import run_projections
 from streaming.tables.creation import create_tables
@@ -53,12 +55,23 @@ def test_what_a_release_left_goes_on_and_is_only_read(job: Path, check: Check) -
 
 def test_what_it_says_of_tables_is_what_happens(job: Path, check: Check) -> None:
     _, said = check()
-    assert "queue_assignments: since_time gets the values of since" in said
-    assert "quarantine: gets events" in said
+    assert "8 of 12 are brought up to date" in said
+    assert "renamed, so change your queries: queue_assignments.since is since_time, group_members.since is" in said
+    assert "quarantine gets events\n" in said
     run_projections(str(job / "tables"))
     create_tables(str(job / "tables"))
     _, said = check()
-    assert [line.split(":")[0].strip() for line in said.splitlines() if " gets " in line] == ["facts"]
+    assert [line.split()[0] for line in said.splitlines() if " gets " in line] == ["facts"]
+    assert "renamed" not in said
+
+
+def test_a_job_that_runs_is_named(job: Path, check: Check) -> None:
+    with local_leases({"tables.path": str(job / "tables")}):
+        status, said = check()
+    assert status == 0
+    assert f"running        process {os.getpid()} on " in said
+    assert ": stop it before the new version starts" in said
+    assert "stop it" not in check()[1]
 
 
 def test_without_anything_all_begins_anew(job: Path, check: Check) -> None:
