@@ -192,4 +192,4 @@ def assert_pages(one: Upgraded, expected: Story) -> None:
     rows = tables.rows(one.job.tables, "notifications")
     print(f"{sent.total()} notices, {again} of them again; {len(rows)} rows", flush=True)
     assert again <= KILLS_A_COPY
-    assert {count for count in Counter((row["key"], row["status"], row["ts"]) for row in rows).values()} == {1}
+    assert set(Counter((row["key"], row["status"], row["ts"]) for row in rows).values()) == {1}
