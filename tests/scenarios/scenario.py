@@ -79,6 +79,7 @@ class Doing(Struct, forbid_unknown_fields=True):
     down: tuple[str, ...] = ()
     up: tuple[str, ...] = ()
     stick: str | None = None  # queues of T that nobody consumes from now on
+    commit: dict[str, int] = field(default_factory=dict)  # queues of T -> the group's offset there from now on
     beyond: str = ""  # queues of T that brokers are asked for though they are not in the route
     consume_enable: bool | None = None
     proxies: dict[str, tuple[str, ...]] = field(default_factory=dict)  # proxy's address -> the ids that it lists
@@ -201,6 +202,10 @@ def _tell(fleet: Fleet, doing: Doing) -> None:
     for client_id, count in doing.busy.items():
         for one in fleet.of(client_id):
             one.busy = count
+    for names, offset in doing.commit.items():
+        for queue in queues(names):
+            known = fleet.offsets[queue]
+            known.consumer, known.pulled, known.consumed_ts = offset, offset, 0
     fleet.asked_one_by_one |= set(queues(doing.beyond))
     if doing.consume_enable is not None:
         fleet.round_fields["consume_enable"] = doing.consume_enable
