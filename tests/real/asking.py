@@ -15,6 +15,7 @@ from streaming.collector.wire.requests import MOST_BYTES, Code, Outcome, Request
 
 UPDATE_AND_CREATE_TOPIC = 17
 UPDATE_AND_CREATE_SUBSCRIPTIONGROUP = 200
+RESET_OFFSET = 222  # INVOKE_BROKER_TO_RESET_OFFSET, as mqadmin resetOffsetByTime sends it
 TIMEOUT_S = 5
 
 
@@ -97,5 +98,15 @@ def set_queues(
         "perm": str(perm), "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false",
     }  # fmt: skip
     reply = ask(broker_address, Request(UPDATE_AND_CREATE_TOPIC, fields), credentials)  # type: ignore[arg-type]
+    assert reply.frame is not None, reply.error
+    assert reply.frame.code == 0, reply.frame.remark
+
+
+def reset_offsets(broker_address: str, group: str, topic: str, ts: int) -> None:
+    """Set the offsets of all queues of the topic on a broker to the first message after ``ts``."""
+    fields = {
+        "topic": topic, "group": group, "queueId": "-1", "timestamp": str(ts), "offset": "-1", "isForce": "true",
+    }  # fmt: skip
+    reply = ask(broker_address, Request(RESET_OFFSET, fields))  # type: ignore[arg-type]
     assert reply.frame is not None, reply.error
     assert reply.frame.code == 0, reply.frame.remark

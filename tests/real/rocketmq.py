@@ -179,6 +179,11 @@ class LoopbackRocketMQ(Servers):
             assert time.monotonic() < deadline, f"not within {within_s:g} s: {what}. {self._last_words()}"
             time.sleep(0.2)
 
+    def offset_files(self, broker: str) -> list[Path]:
+        """The file that the broker reads at its start, and the one from before, which it reads if that is missing."""
+        file = self._home / f"store-{broker}" / "config" / "consumerOffset.json"
+        return [file, file.with_name(f"{file.name}.bak")]
+
     def wait_for_broker(self, name: str) -> None:
         """Until it answers, and the name server knows it."""
         broker = self.brokers[name]

@@ -69,6 +69,11 @@ class Part:
         asking.set_queues(address, topic, queues, self.cluster.credentials, to_read=to_read, perm=perm)
         self.note(f"{topic} on {broker}: {queues if to_read is None else to_read} of {queues} to read, perm {perm}")
 
+    def reset_offsets(self, topic: str, broker: str, back_s: float) -> None:
+        """``mqadmin resetOffsetByTime``, to so long ago."""
+        asking.reset_offsets(self.cluster.brokers[broker].address, self.group, topic, now_ms() - round(back_s * 1000))
+        self.note(f"reset the offsets of {topic} on {broker} by {back_s:g} s")
+
     def kill_broker(self, name: str) -> None:
         self.cluster.brokers[name].kill()
         self.note(f"kill {name}")
