@@ -25,25 +25,24 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
     polls = polls_shown_by(group, event.topic, index)
     knows_pull_and_commit = broker.reports_pull_offsets and group.state.topics[topic].is_committed
     for progress in event.queues:
-        place = group.queue(topic, index, progress.queue_id)
-        queue = group.state.queues[place]
+        queue = group.state.queues[group.queue(topic, index, progress.queue_id)]
         if event.ts <= queue.progress_ts:
             continue
         if polls is not None and queue.progress_ts and _is_progress(queue, progress):
             polls.moved_ts = max(polls.moved_ts, event.ts)
-        was_known = True
+        was_counted = queue.counted_since_ts
         if progress.consumer_offset < 0:
             progress = _counted_from_what_is_known(queue, progress, event.ts)
-        elif queue.counted_since_ts:
-            queue.counted_since_ts, was_known = 0, False
+        elif was_counted:
+            queue.counted_since_ts = 0
         was_read_since = queue.progress_ts > group.state.empty_since  # after the last member had left
         if is_unlisted and was_read_since and _is_progress(queue, progress):
             group.state.consumed_unlisted_ts = event.ts
         if isinstance(progress, QueueOffsets) and knows_pull_and_commit and _goes_on(group, queue, progress, event.ts):
             _move(queue, progress, event.ts)
         else:
-            if was_known and progress.consumer_offset < queue.broker_offset - queue.consumer_lag:
-                note_setback(group, place, progress, event.ts)
+            if progress.consumer_offset < queue.broker_offset - queue.consumer_lag and not was_counted:
+                note_setback(group, group.queue(topic, index, progress.queue_id), progress, event.ts)
             _observe(group, queue, progress, event.ts, broker)
     if group.state.setbacks:
         follow_setbacks(group)
