@@ -22,7 +22,7 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
     topic, index = group.topic(event.topic), group.broker(event.broker_name)
     broker = group.state.brokers[index]
     is_unlisted = not any(known.listed for known in group.state.brokers)
-    polls = polls_shown_by(group, event.topic, index)
+    polls = polls_shown_by(group, group.state.topics[topic], index)
     knows_pull_and_commit = broker.reports_pull_offsets and group.state.topics[topic].is_committed
     for progress in event.queues:
         queue = group.state.queues[group.queue(topic, index, progress.queue_id)]

@@ -47,7 +47,8 @@ def _matches(source: str, trusted: tuple[str, ...]) -> bool:
 def take_source(group: Group, event: Round) -> Contradiction | None:
     """Notes the marker's producer. Returns how it contradicts the one that is followed: such a marker is refused."""
     sources = group.state.marker_sources
-    if slot_of(event.source) != slot_of_newest_round(group.state):
+    is_alone = len(sources) == 1 and event.source == sources[0].source
+    if not is_alone and slot_of(event.source) != slot_of_newest_round(group.state):
         group.request_evaluation()  # its status names the slot
     if not sources:
         sources.append(MarkerSource(event.source, event.ts))

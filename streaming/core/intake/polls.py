@@ -5,9 +5,9 @@ of a busy group have all of their polls answered at once. Then its offsets move.
 """
 
 from schemas.events import TopicPolls
-from schemas.identity import retry_topic
+from schemas.identity import is_retry_topic, retry_topic
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import Polls
+from streaming.core.state.group_state import Polls, Topic
 
 ANY_QUEUE = -1  # proxies poll for gRPC clients at no queue of their own choice
 
@@ -30,13 +30,18 @@ def take_polls(group: Group, told: TopicPolls) -> None:
         polls.polled_ts = told.ts
 
 
-def polls_shown_by(group: Group, topic_name: str, broker: int) -> Polls | None:
+def polls_shown_by(group: Group, topic: Topic, broker: int) -> Polls | None:
     """The polls by which messages of a topic on a broker are taken; None: nothing is known of them.
 
     Messages that are given out again are in ``%RETRY%group_topic``, or ``%RETRY%group+topic``. Polls of the topic
     itself take them, too (``KeyBuilder.buildPopRetryTopic``).
     """
-    topic = group.known_topic(topic_name)
-    if topic is not None and not topic.polls and topic_name.startswith(before := retry_topic(group.state.group)):
-        topic = group.known_topic(topic_name[len(before) + 1 :])
-    return None if topic is None else next((one for one in topic.polls if one.broker == broker), None)
+    if not topic.polls:
+        if not is_retry_topic(topic.name):
+            return None
+        own = retry_topic(group.state.group)
+        popped = group.known_topic(topic.name[len(own) + 1 :]) if topic.name.startswith(own) else None
+        if popped is None:
+            return None
+        topic = popped
+    return next((one for one in topic.polls if one.broker == broker), None)
