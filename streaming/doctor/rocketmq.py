@@ -127,7 +127,10 @@ class _Look:
         found = [_answered(Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, reply)]
         for request, lane in ((requests.message_request_modes(), Lane.LISTS), (requests.producers(), Lane.TABLES)):
             found.append(_answered(request.code, await self._ask(address, request, TABLES_WITHIN_S, lane)))
-        group = next((name for name in sorted(groups or ()) if self._policy.covers(name)), None)
+        known = sorted((groups or {}).items())
+        # a group that may not consume is refused its polls by the same code as a user without the right
+        consuming = (name for name, settings in known if settings.consume_enable is not False)
+        group = next(filter(self._policy.covers, consuming), None)
         if group is None:
             why = why or "there is no consumer group to ask about"
             return [*found, *(judge.Answered(code, None, failure=why) for code in OF_A_GROUP)]
@@ -148,7 +151,7 @@ class _Look:
 
 OF_A_GROUP = (
     Code.GET_CONSUMER_LIST_BY_GROUP, Code.GET_CONSUMER_CONNECTION_LIST, Code.GET_CONSUME_STATS,
-    Code.QUERY_CONSUMER_OFFSET, Code.GET_MAX_OFFSET, Code.GET_CONSUMER_RUNNING_INFO,
+    Code.QUERY_CONSUMER_OFFSET, Code.GET_MAX_OFFSET, Code.POLLING_INFO, Code.GET_CONSUMER_RUNNING_INFO,
 )  # fmt: skip
 
 
@@ -159,6 +162,7 @@ def _of_group(group: str) -> Iterator[tuple[Request, Lane]]:
     yield requests.consume_stats(group), Lane.TABLES
     yield requests.consumer_offset(group, topic, 0), Lane.TABLES
     yield requests.max_offset(topic, 0), Lane.TABLES
+    yield requests.polling_info(group, topic), Lane.TABLES
     yield requests.running_info(group, f"evenkeel-doctor-{uuid4().hex[:12]}"), Lane.CLIENTS
 
 

@@ -32,7 +32,10 @@ def test_a_file_of_an_earlier_version_is_read_and_written_with_the_same_names() 
     assert (health.status, health.ts, health.failure) == (FAILED, NOW + 2_000, "out of memory")
     assert health.contradiction == Contradiction("g", "a", "b")
     assert position.open_alerts.refused["c/g"].since_ts == NOW - 5
-    assert json.loads(msgspec.json.encode(position)) == json.loads(STORED) | {"form": 1}
+    expected = json.loads(STORED) | {"form": 1}
+    of_cluster = expected["standing"]["health"]["c"]
+    of_cluster["slots"], of_cluster["newest"]["slots"] = {}, []  # added since
+    assert json.loads(msgspec.json.encode(position)) == expected
 
 
 def test_facts_that_are_read_again_after_a_restart_change_nothing() -> None:

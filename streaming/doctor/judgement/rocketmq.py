@@ -24,6 +24,7 @@ PERMITTED: Mapping[Code, Collection[int]] = {
     Code.GET_CONSUMER_RUNNING_INFO: (SUCCESS,),
     Code.GET_ALL_PRODUCER_INFO: (SUCCESS,),
     Code.GET_ALL_MESSAGE_REQUEST_MODE: (SUCCESS, REQUEST_CODE_NOT_SUPPORTED),  # the 4.x line does not know it
+    Code.POLLING_INFO: (SUCCESS, TOPIC_NOT_EXIST, REQUEST_CODE_NOT_SUPPORTED),
 }
 # For an unknown group or client a broker gives the code of any error. Its remark shows that it has looked for them.
 LOOKED_FOR: Mapping[Code, str] = {
