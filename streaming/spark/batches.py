@@ -95,14 +95,14 @@ class Batches:
             facts = self._health.facts(self._now_ms(), self._sight())
             if facts:
                 once = (f"{self._identity}-start", self._checkpoint.next_batch())
-                self._table.append(rows_of(spark, facts), self._note(self._done), once=once)
+                self._table.append(rows_of(spark, facts), self._note(self._newest()), once=once)
 
     def beat(self, spark: SparkSession) -> None:
         """Write a health fact if no batch has written one in time."""
         try:
             facts = self._health.facts(self._now_ms(), self._sight(), HEARTBEAT_PATIENCE_MS)
             if facts:
-                self._table.append(rows_of(spark, facts), self._note(self._done))
+                self._table.append(rows_of(spark, facts), self._note(self._newest()))
                 self._counts.appended(self._now_ms())
         finally:
             self._counts.went_on(HEALTH)
@@ -117,6 +117,7 @@ class Batches:
         if health:
             rows = rows.unionByName(rows_of(batch.sparkSession, health))
         self._table.append(rows, self._note(batch_id), 1 + count // ROWS_PER_FILE)
+        self._appended = batch_id
         self._counts.appended(self._now_ms())
 
     def _loss(self, batch_id: int, reports: list[ShardReport]) -> Loss:
@@ -131,6 +132,13 @@ class Batches:
         if self._kafka is None:
             return Sight(working_ms)
         return Sight(working_ms, self._kafka.seen, self._kafka.seen.unread(self._checkpoint.end_offsets(self._done)))
+
+    def _newest(self) -> int:
+        """The newest batch whose facts are in the table, for the note of a health fact alone.
+
+        After many of these the next start no longer reads the batch's own note.
+        """
+        return max(self._done, self._appended)
 
     def _note(self, batch_id: int) -> CommitNote:
         offsets = self._checkpoint.end_offsets(batch_id)
