@@ -2,13 +2,15 @@
 
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from streaming.errors import InUseError
 from streaming.spark.batches import Batches
 from streaming.spark.checkpoint import Checkpoint, Identity
-from streaming.spark.facts import COMMITS_READ
+from streaming.spark.facts import COMMITS_READ, CommitNote, FactsTable
 from streaming.spark.health import Health
+from streaming.spark.job import _read_ahead
 from streaming.spark.job_counts import JobCounts
 from streaming.spark.kafka_offsets import Loss
 
@@ -126,3 +128,15 @@ def test_a_health_fact_between_append_and_commit_notes_the_batch() -> None:
         batches.write(Frame(), 7)
     job.beat(batches, 1)
     assert job.table.noted == [7, 7]
+
+
+def test_a_standby_waits_on_though_it_cannot_read_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the takeover needs it."""
+
+    def notes(table: FactsTable, identity: str | None = None) -> list[CommitNote]:
+        return [msgspec.json.decode('{"identity":"query"}', type=CommitNote)]
+
+    monkeypatch.setattr(FactsTable, "exists", lambda table: True)
+    monkeypatch.setattr(FactsTable, "has_facts", lambda table: True)
+    monkeypatch.setattr(FactsTable, "notes", notes)
+    _read_ahead(None, SimpleNamespace(tables="tables", source=SimpleNamespace(kind="files")))
