@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 RETRY_TOPIC_PREFIX = "%RETRY%"
 PROXY_PREFIX = "proxy "  # a broker's name has no blank
+SLOT_DIGITS_AT_MOST = 3  # a cluster has four slots
 
 
 class MessageQueue(NamedTuple):
@@ -44,9 +45,10 @@ def producer_of_slot(producer: str, slot: int) -> str:
 
 @lru_cache(maxsize=1_024)
 def slot_of(producer: str) -> int | None:
-    """The slot that the producer asks; None: its name has none, so it asks whole clusters."""
+    """The slot that the producer asks; None: its name has none, so it asks whole clusters. Anybody may name one."""
     _, slash, slot = producer.rpartition("/")
-    return int(slot) if slash and slot.isdecimal() else None
+    is_slot = slash and slot.isascii() and slot.isdecimal() and len(slot) <= SLOT_DIGITS_AT_MOST
+    return int(slot) if is_slot else None
 
 
 def proxy_name(address: str) -> str:

@@ -95,6 +95,13 @@ def test_a_shard_reports_the_slot_of_which_each_group_got_its_newest_round() -> 
     assert whole.slots == [SlotCounts("c", 2, 1, T0 + 60_000)]
 
 
+@pytest.mark.parametrize("name", ["c/1000", "c/99999999999999999999", "c/\u0663", "c/\u00b2", "c/", "c/-1", "7"])
+def test_a_producer_whose_name_ends_like_no_slot_has_none(name: str) -> None:
+    """Anybody may write it: a number that the state cannot contain would make each try of the batch fail."""
+    records = records_of([replace(event, source=name) for event in healthy().events])
+    assert fold(None, records, DEFAULT_SETTINGS).slots == []
+
+
 def test_no_rounds_need_come_of_a_group_whose_members_left() -> None:
     fleet = healthy()
     fleet.leave("x", "y")
