@@ -11,7 +11,13 @@ from streaming.core.alerts.lifecycle import end_forgotten
 from streaming.core.member_facts import absent_member
 from streaming.core.settings import Timing
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import NOT_EMITTED, Client, GroupState, left_the_route
+from streaming.core.state.group_state import (
+    NOT_EMITTED,
+    Client,
+    GroupState,
+    left_the_route,
+    slot_of_newest_round,
+)
 from streaming.core.state.members import is_listed
 from streaming.core.state.queue_state import Queue
 from streaming.core.state.routes import hosting_brokers
@@ -91,10 +97,13 @@ def _abandoned_brokers(group: Group, topics: set[int], queues: set[int]) -> set[
 def take_forget(group: Group, event: Forget) -> None:
     """An operator forgets a group that was retired: its alerts end at once, without waiting for ``gone_after_ms``.
 
-    Members that are not listed are dropped. Later findings are emitted again.
+    Members that are not listed are dropped. Later findings are emitted again. Where collectors share the cluster, the
+    group has no slot until its next round: no other round may come of a slot whose last group is asked no more.
     """
     end_forgotten(group, event.who)
     _forget_absent_clients(group)
+    if slot_of_newest_round(group.state) is not None:
+        group.state.marker_sources = []
     group.request_evaluation()
 
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from schemas.events import AnyEvent, Round, decode_event
+from schemas.events import AnyEvent, Forget, Round, decode_event
 from schemas.facts import EventsLostFact, Fact, GroupFact, QuarantineFact
 from schemas.records import MAX_RECORD_BYTES, QUARANTINED_BYTES
 from streaming.core.default_settings import DEFAULT_SETTINGS
@@ -107,6 +107,19 @@ def test_no_rounds_need_come_of_a_group_whose_members_left() -> None:
     fleet.leave("x", "y")
     fleet.idle(60)
     assert fold(None, of_slot(1, fleet.events), DEFAULT_SETTINGS).slots == []
+
+
+def test_no_rounds_need_come_of_a_group_that_an_operator_forgot_until_its_next_one() -> None:
+    """Its members never left: no collector asks it any more, so no round says that they did."""
+    fleet = healthy()
+    first = fold(None, of_slot(1, fleet.events), DEFAULT_SETTINGS)
+    assert [one.groups for one in first.slots] == [1]
+    forget = Forget(schema=1, cluster="c", group="g", source="forget ops", seq=1, round=1, ts=T0 + 60_000)
+    forgotten = fold(first.blob, records_of([forget]), DEFAULT_SETTINGS)
+    assert forgotten.slots == []
+    known = len(fleet.events)
+    later = fold(forgotten.blob, of_slot(1, fleet.run(5).events[known:]), DEFAULT_SETTINGS)
+    assert later.slots == [SlotCounts("c", 1, 1, T0 + 65_000)]
 
 
 # --- groups that are gone
