@@ -56,8 +56,8 @@ class FactsRead(NamedTuple):
 def cluster_trouble(
     cluster: str, known: Mapping[str, ClusterHealth], now: int, limits: MonitorLimits, read: FactsRead | None = None
 ) -> MonitorTrouble | None:
-    """The trouble of a cluster. Blind: no health fact, or none with a round. Late: old rounds. Else: some slots are
-    not seen, or rounds contradict.
+    """The trouble of a cluster. Blind: no health fact, or none with a round. Late: old rounds. Else: rounds contradict,
+    or some slots are not seen. A cluster has one trouble, and slots may be without rounds for long.
 
     The reason is as precise as the evidence: whether the job writes, whether it has read all records in Kafka, whether
     Kafka answers it, and whether new records come there.
@@ -79,7 +79,7 @@ def cluster_trouble(
     if health.newest_round_ts is not None and now - health.newest_round_ts > limits.late_ms:
         why = "sent_late" if _keeps_up(evidence) else "reads_old"
         return MonitorTrouble("monitor_late", cluster, health.newest_round_ts, why=why, evidence=evidence)
-    return _slots_not_seen(cluster, health, now, limits) or _contradicted(cluster, health, now)
+    return _contradicted(cluster, health, now) or _slots_not_seen(cluster, health, now, limits)
 
 
 def hides_alerts(trouble: MonitorTrouble) -> bool:
@@ -90,7 +90,8 @@ def hides_alerts(trouble: MonitorTrouble) -> bool:
 def _slots_not_seen(cluster: str, health: ClusterHealth, now: int, limits: MonitorLimits) -> MonitorTrouble | None:
     """Slots of which no round has come for as long as a cluster may be without, while later ones of others were read.
 
-    So a job that reads what has waited in Kafka is not blind for the slots that come last.
+    So a job that reads what has waited in Kafka is not blind for the slots that come last. If rounds come and none is
+    of a known slot, the collectors share the cluster no more: their other groups may be gone.
     """
     newest_ts = health.newest_round_ts or 0
     found = {
@@ -98,7 +99,7 @@ def _slots_not_seen(cluster: str, health: ClusterHealth, now: int, limits: Monit
         for slot, seen in sorted(health.slots.items())
         if min(now - seen.rounds_ts, newest_ts - seen.newest_round_ts) > limits.blind_ms
     }
-    if not found:
+    if not found or len(found) == len(health.slots):
         return None
     groups = sum(seen.groups for seen in found.values())
     evidence = replace(_evidence(health), slots=tuple(found), groups=groups)

@@ -1,11 +1,12 @@
 """Silence is not health: when evenkeel itself is accused, and what waits meanwhile."""
 
+from itertools import groupby
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from schemas.facts import Contradiction, Fact, GroupFact, SlotHealth
+from schemas.facts import Contradiction, Fact, GroupFact, HealthFact, SlotHealth
 from streaming.newest_facts import ClusterHealth
 from streaming.notices.languages import LANGUAGES
 from streaming.notices.trouble_text import EVIDENCE, trouble_said
@@ -76,6 +77,14 @@ def test_a_slot_whose_groups_have_all_moved_is_not_awaited() -> None:
     sink.poll(0, [shared(0, {0: -1, 2: -1})])
     facts = {at: [shared(at, {0: at - 1})] for at in range(HEALTH_S, 120, HEALTH_S)}
     assert first_told(sink, facts) is None
+
+
+def test_no_slot_is_missed_while_rounds_come_of_none() -> None:
+    """Collectors that share the cluster no more: the groups that they find leave their slots, one after the other."""
+    sink = watching()
+    sink.poll(0, [shared(0, {0: -1, 1: -1})])
+    facts = {at: [shared(at, {0: -1, 1: -1} if at < 90 else {1: -1})] for at in range(HEALTH_S, 600, HEALTH_S)}
+    assert first_told(sink, facts, until=600) is None
 
 
 def test_a_slot_is_not_blind_while_what_waits_in_kafka_is_read() -> None:
@@ -375,6 +384,18 @@ def test_rounds_that_contradict_one_another_are_a_page_and_alerts_go_on() -> Non
     for at in range(120, 240, HEALTH_S):
         sink.poll(at, [contradicting(at, None)])
     assert [(status, kind) for status, kind, _ in troubles(sink)][1:] == [("resolved", "monitor_contradicted")]
+
+
+def test_a_slot_that_nobody_asks_hides_no_contradiction() -> None:
+    sink, kinds = watching(), list[str]()
+    for at in range(0, 360, HEALTH_S):
+        fact = contradicting(at, AHEAD if 90 <= at < 150 else None)
+        slots = shared(at, {0: at, 2: 0}).payload
+        assert isinstance(fact.payload, HealthFact)
+        assert isinstance(slots, HealthFact)
+        sink.poll(at, [replace(fact, payload=replace(fact.payload, slots=slots.slots))])
+        kinds += [trouble.kind for trouble in sink.open_alerts.troubles]
+    assert [kind for kind, _ in groupby(kinds)] == ["monitor_blind", "monitor_contradicted", "monitor_blind"]
 
 
 def test_rounds_that_contradict_one_another_for_a_moment_are_no_page() -> None:
