@@ -10,6 +10,7 @@ from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.state.packing import pack, unpack
 from streaming.core.state.restore import GroupSeed, SeedAlert, restore
 from tests.core.fleet import T0, Fleet, healthy, queues, said
+from tests.core.test_clock import set_clock
 
 KIND = "OFFSETS_WENT_BACK"
 A0 = MessageQueue("T", "a", 0)
@@ -302,6 +303,25 @@ def test_a_setback_is_packed_with_its_group(seconds: int) -> None:
     fleet.state = unpack(pack(fleet.state))
     (setback,) = fleet.state.setbacks
     assert setback.is_proven is (seconds > 60)
+
+
+def test_it_is_found_and_dated_though_the_clock_is_set_back() -> None:
+    fleet = driven()
+    set_clock(fleet, 3600)
+    fleet.run(60)
+    high = height(fleet)
+    fleet.leave("y")
+    fleet.down.add("a")
+    fleet.run(20)
+    fleet.down.clear()
+    read(fleet, high - 300, high - 290)
+    set_clock(fleet, -3600)
+    read(fleet, *range(high - 280, high - 130, 10))
+    assert ("T", KIND) in fleet.firing()
+    found = shown(fleet)
+    (setback,) = fleet.state.setbacks
+    assert T0 < found.before_ts < setback.back_ts <= found.seen_ts <= setback.from_ts < fleet.state.now
+    assert found.before_ts <= setback.changed_ts <= found.seen_ts
 
 
 def test_it_goes_on_in_a_new_checkpoint() -> None:

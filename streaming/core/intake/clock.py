@@ -8,7 +8,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 
 from streaming.core.settings import Timing
-from streaming.core.state.group_state import Alert, Client, GroupState, Topic
+from streaming.core.state.group_state import Alert, Client, GroupState, Setback, Topic
 from streaming.core.state.offsets import STARTED_AFRESH
 from streaming.core.state.queue_state import Queue
 
@@ -106,6 +106,8 @@ def set_back(state: GroupState, ts: int, timing: Timing) -> None:
         _set_client_back(client, ts)
     for queue in state.queues:
         _set_queue_back(queue, ts, moved)
+    for setback in state.setbacks:
+        _set_setback_back(setback, moved)
     for alert in state.alerts:
         _set_alert_back(alert, ts)
     for finding in state.group_findings:
@@ -167,6 +169,12 @@ def _set_offsets_back(queue: Queue, moved: Moved) -> None:
     queue.progress_ts, queue.unconsumed_since_ts = moved(queue.progress_ts), moved(queue.unconsumed_since_ts)
     if queue.stalled_ms > 0:
         queue.stalled_ms = queue.progress_ts - moved(still_since_ts) or STARTED_AFRESH
+
+
+def _set_setback_back(setback: Setback, moved: Moved) -> None:
+    setback.before_ts, setback.seen_ts = moved(setback.before_ts), moved(setback.seen_ts)
+    setback.from_ts, setback.back_ts = moved(setback.from_ts), moved(setback.back_ts)
+    setback.changed_ts = moved(setback.changed_ts)
 
 
 def _set_alert_back(alert: Alert, ts: int) -> None:
