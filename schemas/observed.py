@@ -124,9 +124,9 @@ class OffsetsBack(Part, frozen=True, kw_only=True):
 
     ``queues``: those with the most of these messages, at most 20; ``more``: how many other queues; null: none. The
     offsets before were read from ``before_ts`` on, a lower one first at ``seen_ts``. ``broker_names``: brokers of these
-    queues that gave no answer in between, the last of them until ``back_ts``. ``owned_twice``: two clients may have
-    consumed some of the queues at that time. ``changed_ts``: when members joined or left shortly before; null: none.
-    ``may_be_reset``: an operator may have reset them, or clients that pull actively have.
+    queues that gave no list of members in between, the last of them until ``back_ts``. ``owned_twice``: two clients may
+    have consumed some of the queues at that time. ``changed_ts``: when members joined or left shortly before; null:
+    none. ``may_be_reset``: an operator may have reset them, or clients that pull actively have.
     """
 
     queues: tuple[OffsetBack, ...]

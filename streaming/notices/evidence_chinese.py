@@ -22,9 +22,9 @@ CHINESE_EVIDENCE = Sentences(
         o.Unreadable: "{causes}",
         o.OffsetBack: "{broker_name}/{queue_id} 从 {from_offset} 退到 {to_offset}",
         o.OffsetsBack: "至少 {messages} 条消息会被重复消费：{queues}{more:?；另有 {more} 个队列|}；{before_ts} 读取后，"
-        "{seen_ts} 读到的位点变低{broker_names:?；其间 {broker_names} 没有应答，{back_ts} 才恢复|}{owned_twice:?；"
-        "当时可能有两个客户端同时消费|}{changed_ts:?；成员在 {changed_ts} 有变更|}{may_be_reset:?；人工重置位点"
-        "看起来也是这样，拉取消费者自行 seek 也是|}",
+        "{seen_ts} 读到的位点变低{broker_names:?；其间 {broker_names} 没有给出成员列表，{back_ts} 才恢复"
+        "|}{owned_twice:?；当时可能有两个客户端同时消费|}{changed_ts:?；成员在 {changed_ts} 有变更|}{may_be_reset:?；"
+        "人工重置位点看起来也是这样，拉取消费者自行 seek 也是|}",
         o.NoMemberListed: "没有任何 Broker 列出成员；{waiting:?{at_least:?至少|}堆积 {waiting} 条消息|堆积的消息数未知"
         "}{allowed_ms:?；配置允许没有成员的时间为 {allowed_ms:min_up} 分钟，现已超过|}{away_before_ms:?；此前没有成"
         "员的时间最长为 {away_before_ms:min_up} 分钟|}",

@@ -25,7 +25,7 @@ ENGLISH_EVIDENCE = Sentences(
         o.OffsetBack: "{broker_name}/{queue_id} from {from_offset} to {to_offset}",
         o.OffsetsBack: "at least {messages} {messages:#message is|messages are} consumed again: {queues}{more:?; and"
         " {more} more queues|}; read at {before_ts}, and lower at {seen_ts}{broker_names:?; {broker_names} gave no"
-        " answer in between, until {back_ts}|}{owned_twice:?; two clients may have consumed them at that"
+        " list of members in between, until {back_ts}|}{owned_twice:?; two clients may have consumed them at that"
         " time|}{changed_ts:?; members changed at {changed_ts}|}{may_be_reset:?; an operator's reset looks the same,"
         " and so does a pull consumer that seeks|}",
         o.NoMemberListed: "no broker lists a member; {waiting:?{at_least:?at least |}{waiting} messages wait|how many"

@@ -95,7 +95,7 @@ def test_a_broker_that_was_away_in_between_is_a_reason() -> None:
     alert = fleet.alert(KIND)
     assert (alert.severity, shown(fleet).broker_names) == ("warning", ("a",))
     assert shown(fleet).back_ts is not None
-    assert "a gave no answer in between" in said(alert)
+    assert "a gave no list of members in between" in said(alert)
     assert "operator" not in said(alert)
 
 
@@ -118,6 +118,16 @@ def test_a_broker_that_was_away_before_the_higher_offset_is_none() -> None:
     read(fleet, height(fleet) + 5)
     consume_again(fleet, height(fleet) - 300)
     assert shown(fleet).broker_names == ()
+
+
+def test_a_broker_that_refuses_its_list_and_tells_offsets_is_none() -> None:
+    """It did so before the higher offset too, so nothing happened in between."""
+    fleet = driven()
+    fleet.no_lists = {"a"}
+    fleet.run(300)
+    consume_again(fleet, height(fleet) - 300)
+    alert = fleet.alert(KIND)
+    assert (alert.severity, shown(fleet).broker_names) == ("info", ())
 
 
 def test_members_that_changed_shortly_before_are_told() -> None:

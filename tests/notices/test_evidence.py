@@ -59,9 +59,9 @@ SAID = [
     (o.OffsetsBack(queues=(o.OffsetBack("a", 0, 900, 300), o.OffsetBack("a", 1, 9, 8)), messages=601, before_ts=1,
                    seen_ts=2, may_be_reset=False, broker_names=("a",), back_ts=3),
      "at least 601 messages are consumed again: a/0 from 900 to 300; a/1 from 9 to 8; read at 1, and lower at 2; a gave"
-     " no answer in between, until 3",
+     " no list of members in between, until 3",
      "至少 601 条消息会被重复消费：a/0 从 900 退到 300；a/1 从 9 退到 8；1 读取后，2 读到的位点变低；"
-     "其间 a 没有应答，3 才恢复"),
+     "其间 a 没有给出成员列表，3 才恢复"),
     (o.OffsetsBack(queues=(o.OffsetBack("a", 0, 9, 8),), messages=1, before_ts=1, seen_ts=2, may_be_reset=True,
                    owned_twice=True, changed_ts=3, more=2),
      "at least 1 message is consumed again: a/0 from 9 to 8; and 2 more queues; read at 1, and lower at 2; two clients"

@@ -38,6 +38,7 @@ def note_setback(group: Group, index: int, seen: QueueProgress | QueueOffsets, t
 
 
 def _setback(group: Group, index: int, queue: Queue, low: int, ts: int) -> Setback:
+    """A broker that already gave no list when the higher offset was read answers all the time, and refuses the list."""
     state, broker, before_ts = group.state, group.broker_of(queue), queue.progress_ts
     changed_ts = max((one.changed_ts for one in state.brokers), default=0)
     return Setback(
@@ -47,7 +48,7 @@ def _setback(group: Group, index: int, queue: Queue, low: int, ts: int) -> Setba
         low,
         ts,
         ts,
-        back_ts=ts if broker.lost_ts else broker.back_ts if broker.back_ts > before_ts else 0,
+        back_ts=ts if broker.lost_ts > before_ts else broker.back_ts if broker.back_ts > before_ts else 0,
         owned_twice=_may_have_two_owners(group, queue),
         changed_ts=changed_ts if changed_ts > before_ts - CHANGED_SHORTLY_BEFORE_MS else 0,
     )

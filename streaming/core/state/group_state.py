@@ -267,7 +267,7 @@ class Setback(Packed):
     seen_ts: int  # when a lower one than ``height`` was read first
     from_ts: int  # from then on what lies above ``low`` is consumed again: it was the offset by that reading
     is_proven: bool = False  # whether it has been consumed from there for so long that its clients had lost their place
-    back_ts: int = 0  # when its broker answered again in between; 0: it answered all the time
+    back_ts: int = 0  # until when its broker gave no list of members in between; 0: no round was without one
     owned_twice: bool = False  # whether two clients had the queue then
     changed_ts: int = 0  # when members joined or left shortly before; 0: none did
 
