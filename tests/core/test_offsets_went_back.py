@@ -188,6 +188,16 @@ def test_the_small_step_of_a_rebalance_is_made_good_within_a_minute() -> None:
     assert fleet.alerts(KIND) == []
 
 
+@pytest.mark.parametrize("ahead_s", [40, 60, 3600])
+def test_a_clock_that_is_set_ahead_makes_no_minute_of_seconds(ahead_s: int) -> None:
+    fleet = driven()
+    high = height(fleet)
+    read(fleet, high - 300, high - 200)
+    set_clock(fleet, ahead_s)
+    read(fleet, high - 100, high + 10, high + 20, high + 30)
+    assert fleet.alerts(KIND) == []
+
+
 def test_messages_that_were_in_flight_are_none() -> None:
     """What is consumed again was stored less than a minute before, however long that takes."""
     fleet = driven()

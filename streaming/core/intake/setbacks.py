@@ -8,6 +8,7 @@ low, and is still below its old height after ``STAYS_LOW_MS``.
 
 from schemas.events import QueueOffsets, QueueProgress
 from schemas.facts import Kind
+from streaming.core.intake.clock import horizon
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import FINDING_CODES, Setback
 from streaming.core.state.queue_state import Queue
@@ -80,11 +81,14 @@ def _goes_on(queue: Queue, setback: Setback) -> bool:
 
 
 def _prove(group: Group, queue: Queue, setback: Setback) -> None:
-    """An offset of 0 may be none: where nothing is committed, what clients do next depends on ``consumeFromWhere``."""
+    """An offset of 0 may be none: where nothing is committed, what clients do next depends on ``consumeFromWhere``.
+
+    A reading far ahead of the clock proves nothing: the clock may have been set ahead. The next reading does.
+    """
     if _may_have_two_owners(group, queue):
         setback.owned_twice, setback.from_ts = True, queue.progress_ts
     elif queue.broker_offset - queue.consumer_lag <= setback.low:
         setback.from_ts = queue.progress_ts
-    elif queue.progress_ts - setback.from_ts >= STAYS_LOW_MS:
+    elif min(queue.progress_ts, horizon(group.state, group.timing)) - setback.from_ts >= STAYS_LOW_MS:
         setback.is_proven = True
         group.request_evaluation()
