@@ -145,13 +145,17 @@ class NoMemberListed(Part, frozen=True, kw_only=True):
     """No broker lists a member. ``waiting`` messages wait; null: not known; ``at_least``: not known of every queue.
 
     ``away_before_ms``: the longest of its earlier times without members; null: none are known. ``allowed_ms``: the
-    longest time without members that the configuration allows; null: not configured.
+    longest time without members that the configuration allows; null: not configured. ``at_proxies``: proxies have
+    listed members, and list none now; null: none has. ``proxies_away``: those of them (host:port) that did not answer
+    at about the time when the group lost its members; null: all answered.
     """
 
     waiting: int | None
     at_least: bool
     away_before_ms: int | None = None
     allowed_ms: int | None = None
+    at_proxies: bool | None = None
+    proxies_away: tuple[str, ...] | None = None
 
 
 class ClientsComeAndGo(Part, frozen=True, kw_only=True):

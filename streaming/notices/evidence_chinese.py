@@ -25,9 +25,10 @@ CHINESE_EVIDENCE = Sentences(
         "{seen_ts} 读到的位点变低{broker_names:?；其间 {broker_names} 没有给出成员列表，{back_ts} 才恢复"
         "|}{owned_twice:?；当时可能有两个客户端同时消费|}{changed_ts:?；成员在 {changed_ts} 有变更|}{may_be_reset:?；"
         "人工重置位点看起来也是这样，拉取消费者自行 seek 也是|}",
-        o.NoMemberListed: "没有任何 Broker 列出成员；{waiting:?{at_least:?至少|}堆积 {waiting} 条消息|堆积的消息数未知"
-        "}{allowed_ms:?；配置允许没有成员的时间为 {allowed_ms:min_up} 分钟，现已超过|}{away_before_ms:?；此前没有成"
-        "员的时间最长为 {away_before_ms:min_up} 分钟|}",
+        o.NoMemberListed: "没有任何 Broker {at_proxies:?或 Proxy |}列出成员；{waiting:?{at_least:?至少|}"
+        "堆积 {waiting} 条消息|堆积的消息数未知}{allowed_ms:?；配置允许没有成员的时间为 {allowed_ms:min_up} 分钟，"
+        "现已超过|}{away_before_ms:?；此前没有成员的时间最长为 {away_before_ms:min_up} 分钟|}"
+        "{proxies_away:?；成员离开前后，Proxy {proxies_away} 没有应答：客户端可能仍在运行，只是没有被列出|}",
         o.ClientsComeAndGo: "{changes:?{within_ms:s} 秒内成员变更 {changes} 次；反复上下线的|持续 {within_ms:min} 分钟"
         "以上反复上下线}：{names}",
         o.MoreMembersThanQueues: "{members} 个成员分配 {queues} 个队列",

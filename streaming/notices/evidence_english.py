@@ -28,10 +28,11 @@ ENGLISH_EVIDENCE = Sentences(
         " list of members in between, until {back_ts}|}{owned_twice:?; two clients may have consumed them at that"
         " time|}{changed_ts:?; members changed at {changed_ts}|}{may_be_reset:?; an operator's reset looks the same,"
         " and so does a pull consumer that seeks|}",
-        o.NoMemberListed: "no broker lists a member; {waiting:?{at_least:?at least |}{waiting} messages wait|how many"
-        " messages wait is not known}{allowed_ms:?; the configuration allows {allowed_ms:min_up} minutes without"
-        " members; they are over|}{away_before_ms:?; its earlier pauses lasted {away_before_ms:min_up} minutes at"
-        " most|}",
+        o.NoMemberListed: "no broker {at_proxies:?and no proxy |}lists a member; {waiting:?{at_least:?at least"
+        " |}{waiting} messages wait|how many messages wait is not known}{allowed_ms:?; the configuration allows"
+        " {allowed_ms:min_up} minutes without members; they are over|}{away_before_ms:?; its earlier pauses lasted"
+        " {away_before_ms:min_up} minutes at most|}{proxies_away:?; proxy {proxies_away} did not answer at about the"
+        " time when they left: clients may run without being listed|}",
         o.ClientsComeAndGo: "{changes:?{changes} membership changes in {within_ms:s} s;|for {within_ms:min} minutes and"
         " longer,} again and again: {names}",
         o.MoreMembersThanQueues: "{members} members share {queues} queues",

@@ -300,6 +300,100 @@ def test_a_deploy_of_clients_calls_nobody() -> None:
     assert fleet.status().status == "healthy"
 
 
+# --- groups of which nobody is listed since a proxy was away
+
+
+def silent_since_a_restart(language: str, *others: str) -> Popping:
+    """Proxy A is restarted, and lists nobody until clients send their settings. ``others`` drop them after 130 s."""
+    fleet = Popping(language=language)
+    fleet.proxies = dict.fromkeys((A, *others), JAVA)
+    fleet.run(300)
+    fleet.silence("a", "b")
+    fleet.no_lists = {A}
+    fleet.run(20)
+    fleet.no_lists = set()
+    fleet.proxies[A] = ()
+    fleet.run(110)
+    fleet.proxies |= dict.fromkeys(others, ())
+    return fleet
+
+
+@pytest.mark.parametrize(("language", "within_s"), [("GO", 300), ("PYTHON", 600)])
+@pytest.mark.parametrize("others", [(), (B,)])
+def test_nobody_is_missed_while_clients_may_be_listed_again(
+    language: str, within_s: int, others: tuple[str, ...]
+) -> None:
+    fleet = silent_since_a_restart(language, *others)
+    fleet.run(within_s - 110)
+    fleet.proxies = dict.fromkeys(fleet.proxies, JAVA)
+    fleet.popped, fleet.polls = set(BROKERS), dict.fromkeys(BROKERS, 2)
+    fleet.run(300)
+    assert not fleet.fired()
+    assert fleet.status().status == "healthy"
+
+
+def test_two_proxies_that_restart_one_after_the_other_call_nobody() -> None:
+    fleet = settled(language="GO")
+    fleet.silence("a", "b")
+    for proxy in (A, B):
+        fleet.no_lists = {proxy}
+        fleet.run(15)
+        fleet.no_lists = set()
+        fleet.run(15)
+    fleet.run(70)
+    fleet.proxies = {A: (), B: ()}
+    fleet.run(230)
+    assert not fleet.fired()
+
+
+def test_a_lone_proxy_that_restarts_again_and_again_hides_no_end() -> None:
+    fleet = silent_since_a_restart("GO")
+    for _ in range(10):
+        fleet.no_lists = {A}
+        fleet.run(20)
+        fleet.no_lists = set()
+        fleet.run(40)
+    fleet.run(100)
+    assert fleet.firing() == {("", "NO_MEMBERS")}
+
+
+@pytest.mark.parametrize(
+    ("language", "others", "after_s"), [("JAVA", (), 180), ("DOTNET", (), 600), ("DOTNET", (B,), 600)]
+)
+def test_clients_that_are_not_listed_again_are_missed(language: str, others: tuple[str, ...], after_s: int) -> None:
+    """C# clients are never listed again. Nothing was consumed for ten minutes by then, so the alert fires at once."""
+    fleet = silent_since_a_restart(language, *others)
+    fleet.run(after_s - 110 - 5)
+    assert not fleet.fired()
+    fleet.run(10)
+    alert = fleet.alert("NO_MEMBERS", None)
+    assert alert.state == "firing"
+    assert said(alert).startswith("no broker and no proxy lists a member; ")
+    assert said(alert).endswith(
+        " messages wait; proxy 10.0.0.5:8080 did not answer at about the time when they left: clients may run without"
+        " being listed"
+    )
+    fleet.no_lists = {A}  # that it is away again takes nothing back
+    fleet.run(20)
+    fleet.no_lists = set()
+    fleet.run(600)
+    assert fleet.firing() == {("", "NO_MEMBERS")}
+
+
+def test_a_group_that_ends_while_its_proxies_answer_is_missed_at_once() -> None:
+    fleet = settled(language="GO")
+    fleet.no_lists = {A}
+    fleet.run(20)
+    fleet.no_lists = set()
+    fleet.idle(900)
+    fleet.silence("a", "b")
+    fleet.proxies = {A: (), B: ()}
+    fleet.run(200)
+    alert = fleet.alert("NO_MEMBERS", None)
+    assert alert.state == "firing"
+    assert said(alert).endswith(" messages wait")
+
+
 def test_a_silent_broker_is_not_unpolled() -> None:
     fleet = settled()
     fleet.silence("a")

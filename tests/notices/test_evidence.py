@@ -72,6 +72,11 @@ SAID = [
      "成员在 3 有变更；人工重置位点看起来也是这样，拉取消费者自行 seek 也是"),
     (o.NoMemberListed(waiting=None, at_least=False), "no broker lists a member; how many messages wait is not known",
      "没有任何 Broker 列出成员；堆积的消息数未知"),
+    (o.NoMemberListed(waiting=9, at_least=False, at_proxies=True, proxies_away=("10.0.0.5:8080",)),
+     "no broker and no proxy lists a member; 9 messages wait; proxy 10.0.0.5:8080 did not answer at about the time when"
+     " they left: clients may run without being listed",
+     "没有任何 Broker 或 Proxy 列出成员；堆积 9 条消息；成员离开前后，Proxy 10.0.0.5:8080 没有应答：客户端可能仍在"
+     "运行，只是没有被列出"),
     (o.SameClientId(client_id="x", instances=2, start_ts=(1, 2)), "client id x is used by 2 instances, started at 1, 2",
      "客户端 ID x 被 2 个实例使用，启动于 1, 2"),
 ]  # fmt: skip

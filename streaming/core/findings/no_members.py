@@ -1,23 +1,32 @@
-"""NO_MEMBERS: no broker lists a member of a group that had some, and messages wait."""
+"""NO_MEMBERS: no broker and no proxy lists a member of a group that had some, and messages wait."""
 
 from collections.abc import Iterator
 
 from schemas.facts import Kind
-from schemas.identity import is_retry_topic
+from schemas.identity import is_retry_topic, proxy_address
 from schemas.observed import NoMemberListed, counted
 from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.evidence.polls import BACK_IN_SECONDS, COME_BACK_SOON_MS
 from streaming.core.findings.verdict import GroupFinding
+from streaming.core.state.group import Group
+from streaming.core.state.group_state import Broker
 from streaming.core.state.members import away_before_ms, indices_of, missed_since_ts
+
+LISTED_AGAIN_MS = 600_000  # a proxy that was away lists a client when its settings come: Python's need so long at most
 
 
 def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     """Every broker answered, and none lists a member, though there were some, they are missed, and messages wait.
 
     What waits in topics that the group gave up before does not count. If offsets move all the same, somebody consumes
-    whom brokers do not list: clients of a proxy in cluster mode.
+    whom brokers do not list: clients of a proxy in cluster mode. Clients of a proxy that was away may run, and be
+    listed again soon.
     """
     state = evidence.group.state
     if evidence.members or evidence.uncovered or not state.brokers or _is_consumed(evidence):
+        return
+    away = _proxies_away(evidence)
+    if _may_be_listed_again(evidence, away):
         return
     queues = evidence.group.subscribed_queues()
     known = [queue for queue in queues if queue.progress_ts]
@@ -34,6 +43,8 @@ def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
             at_least=at_least,
             away_before_ms=None if allowed_ms else away_before_ms(evidence.group) or None,
             allowed_ms=allowed_ms,
+            at_proxies=any(map(_has_listed_members, state.brokers)) or None,
+            proxies_away=tuple(sorted(proxy_address(proxy.name) for proxy in away)) or None,
         )
         yield GroupFinding(Kind.NO_MEMBERS, "", observed, clients=indices_of(evidence.group, left))
 
@@ -41,3 +52,36 @@ def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
 def _is_consumed(evidence: GroupEvidence) -> bool:
     consumed_ts = evidence.group.state.consumed_unlisted_ts
     return consumed_ts > 0 and evidence.now - consumed_ts <= evidence.group.timing.progress_max_gap_ms
+
+
+def _has_listed_members(broker: Broker) -> bool:
+    """True of a proxy that has listed a member of the group."""
+    return broker.is_proxy and broker.changed_ts > 0
+
+
+def _away_ts(proxy: Broker) -> int:
+    """When it came back, or stopped to answer; 0: it has always answered."""
+    return proxy.lost_ts or proxy.back_ts
+
+
+def _proxies_away(evidence: GroupEvidence) -> list[Broker]:
+    """Proxies with members of the group that were away when it lost its members, or about that time."""
+    empty_since, proxies = evidence.group.state.empty_since, filter(_has_listed_members, evidence.group.state.brokers)
+    return [one for one in proxies if _away_ts(one) and abs(_away_ts(one) - empty_since) <= LISTED_AGAIN_MS]
+
+
+def _may_be_listed_again(evidence: GroupEvidence, away: list[Broker]) -> bool:
+    """True if clients that run may not be listed yet. What was found once is not taken back for a proxy's sake."""
+    state = evidence.group.state
+    if not away or any(kept.kind == Kind.NO_MEMBERS for kept in state.group_findings):
+        return False
+    since_ts = min(state.empty_since, max(map(_away_ts, away)))
+    return evidence.now - since_ts < (
+        COME_BACK_SOON_MS if _all_are_back_in_seconds(evidence.group) else LISTED_AGAIN_MS
+    )
+
+
+def _all_are_back_in_seconds(group: Group) -> bool:
+    """True if every client that has left sends its settings at once, by its SDK."""
+    heartbeats = [group.heartbeat_of(client) for client in group.state.clients]
+    return all(one is not None and one.language in BACK_IN_SECONDS for one in heartbeats)
