@@ -37,6 +37,13 @@ class Popping(Fleet):
         self.popped -= set(brokers)
         self.polls |= dict.fromkeys(brokers, 0)
 
+    def silence_idle_clients(self, *brokers: str) -> None:
+        """The same, while no message comes: their polls waited when they were last seen."""
+        rate, self.rate = self.rate, 0
+        self.run(25)
+        self.silence(*brokers)
+        self.rate = rate
+
     def kinds(self) -> dict[str, set[str]]:
         """The findings of each broker's queues."""
         found: dict[str, set[str]] = {}
@@ -83,7 +90,7 @@ def test_without_polls_all_is_as_before() -> None:
 
 def test_a_broker_that_nobody_polls_is_found_soon() -> None:
     fleet = settled()
-    fleet.silence("a")
+    fleet.silence_idle_clients("a")
     fleet.run(120)
     alert = fleet.alert("UNPOLLED")
     assert (alert.state, alert.severity, alert.cause) == ("firing", "critical", "UNEXPLAINED")
@@ -196,14 +203,97 @@ def test_a_simple_consumer_is_silent_for_as_long_as_its_application_does_not_ask
     assert fleet.firing() == {("T", "STALLED")}
 
 
-def test_a_simple_consumer_that_never_comes_to_one_broker_is_found_after_its_turn() -> None:
-    """It waits at each of the other broker's four queues for 20 s."""
+def test_a_simple_consumer_that_is_busy_with_its_other_topics_is_not_found() -> None:
+    """receive() takes all topics in turn: meanwhile it is at one broker for this topic now and then."""
     fleet = settled(consume_type="CONSUME_ACTIVELY")
     fleet.silence("a")
-    fleet.run(140)
+    fleet.run(590)
+    assert fleet.kinds()["a"] == {"UNKNOWN"}
+    assert not fleet.fired()
+    fleet.run(60)
+    assert fleet.firing() == {("T", "STALLED")}
+
+
+def test_clients_that_crash_and_are_started_again_call_nobody() -> None:
+    """Their polls end within 20 s. A proxy lists them for 130 s; then the group has no members."""
+    for back_s in (100, 220):
+        fleet = settled()
+        fleet.popped = set()
+        fleet.run(20)
+        fleet.polls = dict.fromkeys(BROKERS, 0)
+        fleet.run(back_s)
+        fleet.popped, fleet.polls = set(BROKERS), dict.fromkeys(BROKERS, 2)
+        fleet.run(120)
+        assert not fleet.fired(), back_s
+        assert fleet.status().status == "healthy"
+
+
+def test_clients_that_stay_listed_and_poll_nowhere_are_found() -> None:
+    fleet = settled()
+    fleet.silence_idle_clients("a", "b")
+    fleet.run(240)
     assert not fleet.fired()
     fleet.run(60)
     assert fleet.firing() == {("T", "UNPOLLED")}
+
+
+def test_a_client_that_is_full_of_messages_of_one_broker_may_take_those_of_others() -> None:
+    """A push client counts what it has in hand by broker. After five minutes a listener that long is unlikely."""
+    fleet = Popping()
+    fleet.polls = dict.fromkeys(BROKERS, 0)
+    fleet.run(120)
+    fleet.silence("a")
+    fleet.run(280)
+    assert fleet.kinds() == {"a": {"UNKNOWN"}, "b": {"POLLED"}}
+    assert not fleet.fired()
+    fleet.run(60)
+    assert fleet.firing() == {("T", "UNPOLLED")}
+
+
+def test_messages_that_only_the_pull_offset_shows_are_taken() -> None:
+    """popConsumerKVServiceEnable: the consumer offset stays at the begin of the last batch."""
+    fleet = Popping()
+    fleet.offsets = {MessageQueue("T", broker, n): Offsets(100, 0, 0, 0) for broker in BROKERS for n in range(4)}
+    fleet.silence("a", "b")
+    fleet.run(30)
+    for offsets in fleet.offsets.values():
+        offsets.pulled = 32
+    fleet.run(500)
+    assert fleet.kinds() == {"a": {"UNKNOWN"}, "b": {"UNKNOWN"}}
+    assert not fleet.fired()
+
+
+def test_pulls_are_signs_of_a_client() -> None:
+    fleet = settled()
+    fleet.silence("a")
+    for _ in range(20):
+        for queue, offsets in fleet.offsets.items():
+            offsets.pulled += queue.broker_name == "a"
+        fleet.run(20)
+    assert fleet.kinds()["a"] == {"POLLED"}
+    assert not fleet.fired()
+
+
+def test_nothing_waits_where_all_has_been_pulled() -> None:
+    fleet = Popping(rate=0)
+    fleet.offsets = {MessageQueue("T", broker, n): Offsets(100, 70, 0, 100) for broker in BROKERS for n in range(4)}
+    fleet.popped = set()
+    fleet.run(120)
+    fleet.silence("a", "b")
+    fleet.run(500)
+    assert not fleet.fired()
+
+
+@pytest.mark.parametrize("clients", ["remoting", "C++"])
+def test_a_group_that_is_moved_back_to_remoting_clients_is_judged_as_such(clients: str) -> None:
+    fleet = settled()
+    fleet.silence_idle_clients("a")
+    fleet.run(150)
+    assert fleet.alert("UNPOLLED").state == "firing"
+    fleet.proxies, fleet.polls, fleet.popped = {A: (), B: ()}, {}, set()
+    fleet.join("x", "y", answers=clients == "remoting")
+    fleet.run(600)
+    assert fleet.alert("UNPOLLED").state == "resolved"
 
 
 # --- proxies that restart
@@ -211,7 +301,7 @@ def test_a_simple_consumer_that_never_comes_to_one_broker_is_found_after_its_tur
 
 def restart(fleet: Popping, away_s: float = 30) -> None:
     """Both at once: clients are silent from now on. Another proxy has their settings, so they stay listed."""
-    fleet.silence("a", "b")
+    fleet.silence_idle_clients("a", "b")
     fleet.no_lists = {A}
     fleet.run(away_s)
     fleet.no_lists = set()
@@ -230,7 +320,7 @@ def test_a_restart_of_a_proxy_is_waited_for() -> None:
     assert not fleet.fired()
 
 
-@pytest.mark.parametrize(("language", "within_s"), [("JAVA", 90), ("GO", 360), ("PYTHON", 360)])
+@pytest.mark.parametrize(("language", "within_s"), [("JAVA", 270), ("GO", 360)])
 def test_clients_that_do_not_come_back_are_told_with_the_proxy(language: str, within_s: int) -> None:
     fleet = settled(language=language)
     restart(fleet)
@@ -243,20 +333,110 @@ def test_clients_that_do_not_come_back_are_told_with_the_proxy(language: str, wi
     assert {client.client_id for client in alert.clients} == set(JAVA)
 
 
+@pytest.mark.parametrize("language", ["PYTHON", None])
+def test_python_clients_may_come_back_after_ten_minutes(language: str | None) -> None:
+    fleet = Popping()
+    fleet.proxy_heartbeat["language"] = language
+    fleet.run(120)
+    restart(fleet)
+    fleet.run(550)
+    assert fleet.kinds() == {"a": {"SETTLING"}, "b": {"SETTLING"}}
+    assert not fleet.fired()
+    fleet.run(120)
+    assert fleet.firing() == {("T", "STALLED")}
+
+
 def test_a_busy_group_of_which_no_poll_was_seen_is_told_too() -> None:
     fleet = Popping()
     fleet.polls = dict.fromkeys(BROKERS, 0)
     fleet.run(120)
     restart(fleet)
-    fleet.run(120)
+    fleet.run(260)
+    assert not fleet.fired()
+    fleet.run(60)
     assert fleet.alert("UNPOLLED").cause == "PROXY_AWAY"
+
+
+def busy(consume_type: str = "CONSUME_PASSIVELY", orderly: bool = False) -> Popping:
+    fleet = Popping(consume_type=consume_type)
+    fleet.polls = dict.fromkeys(BROKERS, 0)
+    fleet.round_fields = {"orderly": orderly}
+    return fleet
+
+
+@pytest.mark.parametrize(
+    "fields", [{"orderly": True}, {"consume_type": "CONSUME_ACTIVELY"}, {}], ids=["fifo", "simple", "push"]
+)
+def test_a_proxy_that_is_not_heard_for_a_moment_proves_nothing(fields: dict[str, object]) -> None:
+    """The collector leaves a slow one alone for 5 s. Clients are served all the while, and busy then."""
+    fleet = busy(**fields)  # type: ignore[arg-type]
+    fleet.run(300)
+    fleet.no_lists = {A}
+    fleet.run(5)
+    fleet.no_lists = set()
+    fleet.silence("a", "b")
+    fleet.run(500)
+    assert not fleet.fired()
+
+
+def test_a_proxy_that_was_removed_long_ago_proves_nothing() -> None:
+    fleet = busy(orderly=True)
+    fleet.run(120)
+    fleet.no_lists = {B}
+    fleet.run(600)
+    fleet.no_lists = set()
+    del fleet.proxies[B]
+    fleet.idle(1_800)
+    fleet.silence("a")
+    fleet.run(500)
+    assert fleet.kinds()["a"] == {"UNKNOWN"}
+    assert not fleet.fired()
+
+
+def local(language: str) -> Popping:
+    """Each broker runs a proxy, and lists its clients itself."""
+    fleet = Popping()
+    fleet.proxies = {}
+    heartbeat = {"language": language, "consume_type": "CONSUME_PASSIVELY"}
+    fleet.join(*JAVA, heartbeat=heartbeat, answers=False, consumes=False, is_pinned=True)
+    fleet.run(300)
+    assert fleet.kinds() == {"a": {"POLLED"}, "b": {"POLLED"}}
+    return fleet
+
+
+@pytest.mark.parametrize(("language", "back_s"), [("GO", 300), ("PYTHON", 540)])
+def test_a_broker_that_restarts_in_local_mode_is_a_proxy_that_restarts(language: str, back_s: int) -> None:
+    fleet = local(language)
+    fleet.silence("a")
+    fleet.down = {"a"}
+    fleet.run(30)
+    fleet.down, fleet.forgetful = set(), {"a"}
+    fleet.run(back_s)
+    assert fleet.kinds() == {"a": {"SETTLING"}, "b": {"POLLED"}}
+    assert fleet.finding("a0").reason == "PROXY_AWAY"
+    assert not fleet.fired()
+    fleet.forgetful, fleet.popped, fleet.polls = set(), set(BROKERS), dict.fromkeys(BROKERS, 2)
+    fleet.run(120)
+    assert fleet.kinds() == {"a": {"POLLED"}, "b": {"POLLED"}}
+    assert not fleet.fired()
+
+
+def test_clients_that_do_not_come_back_to_a_broker_in_local_mode_are_found() -> None:
+    fleet = local("GO")
+    fleet.silence("a")
+    fleet.down = {"a"}
+    fleet.run(30)
+    fleet.down, fleet.forgetful = set(), {"a"}
+    fleet.run(420)
+    assert fleet.firing() == {("T", "UNPOLLED")}
+    assert {queue.broker_name for queue in fleet.alert("UNPOLLED").queues} == {"a"}
 
 
 def test_a_proxy_that_stays_away_is_named() -> None:
     fleet = settled()
-    fleet.silence("a", "b")
+    fleet.silence_idle_clients("a", "b")
     fleet.no_lists = {A}
-    fleet.run(150)
+    fleet.run(300)
     assert (fleet.alert("UNPOLLED").state, fleet.alert("UNPOLLED").cause) == ("firing", "PROXY_AWAY")
 
 
@@ -266,7 +446,7 @@ def test_who_fell_silent_long_after_a_restart_did_not_do_so_because_of_it() -> N
     fleet.run(20)
     fleet.no_lists = set()
     fleet.run(300)
-    fleet.silence("a")
+    fleet.silence_idle_clients("a")
     fleet.run(120)
     assert fleet.alert("UNPOLLED").cause == "UNEXPLAINED"
 
@@ -422,7 +602,7 @@ def test_polls_of_what_is_not_known_are_not_kept() -> None:
 
 def test_state_is_packed_with_its_polls() -> None:
     fleet = settled()
-    fleet.silence("a")
+    fleet.silence_idle_clients("a")
     fleet.run(40)
     fleet.restart()
     fleet.run(80)
@@ -434,7 +614,7 @@ def test_state_is_packed_with_its_polls() -> None:
 SILENT = PolledQueue(
     is_consume_enabled=True, is_broker_covered=True, uncovered=(), is_known=True, is_seen=False, was_seen=False,
     waiting=9, stands_still=True, is_to_be_consumed=True, silent_ms=60_000, enough_ms=60_000, was_free=True,
-    is_polled_elsewhere=False, is_taken_elsewhere=False, is_orderly=False, pulls=False,
+    is_taken_elsewhere=False, is_orderly=False, pulls=False,
     is_silent_since_proxy=False, last_change=None, proxy_away=None,
 )  # fmt: skip
 AWAY = Reason(ReasonKind.PROXY_AWAY)
@@ -455,7 +635,7 @@ AWAY = Reason(ReasonKind.PROXY_AWAY)
         ({"is_orderly": True}, Kind.UNKNOWN),
         ({"is_orderly": True, "is_silent_since_proxy": True}, Kind.UNPOLLED),
         ({"pulls": True}, Kind.UNKNOWN),
-        ({"pulls": True, "is_polled_elsewhere": True}, Kind.UNPOLLED),
+        ({"pulls": True, "is_silent_since_proxy": True}, Kind.UNKNOWN),
         ({"is_to_be_consumed": False}, Kind.UNKNOWN),
         ({"is_known": False}, Kind.UNKNOWN),
         ({"is_broker_covered": False, "uncovered": ("a",)}, Kind.UNKNOWN),
@@ -484,4 +664,5 @@ def test_nothing_is_unpolled_without_waiting_messages_and_enough_silence(
         assert q.silent_ms >= q.enough_ms
         assert q.is_known
         assert not q.is_seen
+        assert not q.pulls
         assert away is None

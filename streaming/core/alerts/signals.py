@@ -223,8 +223,8 @@ def is_undecided(group: Group, alert: Alert, index: int, at: RoundResult) -> boo
         # a slow consumer goes on when something is consumed, a stall is over already when something is pulled
         goes_on = is_seen_to_be_consumed if alert.kind == Kind.SLOW_CONSUMER else is_seen_to_move
         return verdict.kind not in BY_OFFSETS and not goes_on(group, group.state.queues[index])
-    if alert.kind == Kind.UNPOLLED:
-        return verdict.kind not in BY_POLLS
+    if alert.kind == Kind.UNPOLLED and (verdict.kind in BY_POLLS or is_seen_to_move(group, group.state.queues[index])):
+        return False  # remoting clients took the place of gRPC clients where it moves
     return (verdict.by_reports or verdict.kind) not in DECIDED_BY_REPORTS
 
 

@@ -2,10 +2,11 @@
 
 Signs of a client are a poll that waits at the broker, and an offset there that has moved: a message was taken. Neither
 need be seen of a client that is busy with what it has taken. So it is proven only of some queues that nobody polls:
-the last sign was a poll that waited, so its client was free; or nothing was ever taken there; or clients take messages
-at other brokers all the while; or the last sign came before a proxy stopped answering. A SimpleConsumer polls one
-broker after the other, and only while its application calls receive(). Of FIFO groups an offset moves only when
-messages are acknowledged.
+the last sign was a poll that waited, so its client was free; or nothing was ever taken there. It is probable, and needs
+a longer silence, if clients take messages at other brokers all the while (a client that is full of those of one broker
+may do so, too); or if the last sign came before a proxy stopped answering. Of FIFO groups an offset moves only when
+messages are acknowledged. A SimpleConsumer polls one broker of one topic after the other, and only while its
+application calls receive(): its silence proves nothing.
 """
 
 from collections.abc import Iterable
@@ -18,19 +19,25 @@ from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from streaming.core.evidence.exclusions import PULLS
 from streaming.core.evidence.stalls import is_to_be_consumed
 from streaming.core.evidence.topic_evidence import TopicEvidence
+from streaming.core.finding_kinds import HOLD_NO_MEMBERS_MS
 from streaming.core.state.group_state import Polls
 from streaming.core.state.queue_state import Queue
 
 LONGEST_POLL_MS = 20_000  # ProxyConfig.grpcClientConsumerMaxLongPollingTimeoutMillis
+COUNTED_AFTER_MS = 30_000  # for so long a poll of a client that is gone may be seen: the longest poll, read late
+LISTED_AFTER_MS = 130_000  # a proxy lists a client that was killed: channelExpiredTimeout, and a scan every 10 s
 # How soon clients poll again when their proxy is back, by their SDK (docs/clients.md), and a reading more
 COME_BACK_SOON_MS = 60_000
 COME_BACK_MS = 330_000
+COME_BACK_LATE_MS = 630_000  # Python, and SDKs that are not known
 BACK_IN_SECONDS = frozenset({"JAVA", "CPP", "HTTP"})  # a proxy shows Node.js as HTTP
+BACK_IN_MINUTES = BACK_IN_SECONDS | {"GO", "RUST", "DOTNET"}  # that of C# never is
 
 
 class ProxyAway(NamedTuple):
-    """A proxy that gives no list, or gave none the last time. ``back_ts`` 0: it still gives none.
+    """A proxy, in local mode its broker, that gives no list, or gave none the last time.
 
+    ``back_ts`` 0: it still gives none.
     ``wait_until_ts``: by then every client that comes back by itself polls again.
     """
 
@@ -49,14 +56,13 @@ class PolledQueue(Struct, frozen=True, kw_only=True, gc=False):
     is_known: bool  # its broker has said lately how many polls wait there
     is_seen: bool  # a sign of a client was seen there lately
     was_seen: bool  # or a while ago; of a SimpleConsumer at any broker
-    waiting: int  # messages
-    stands_still: bool  # messages wait, and the offset has not moved between two readings
+    waiting: int  # messages that no client has taken
+    stands_still: bool  # there are some, and the offset has not moved between two readings
     is_to_be_consumed: bool  # its offsets can show whether the group consumes it
     silent_ms: int  # for how long messages had waited without a sign of a client, at the last reading
-    enough_ms: int  # of silence: a client on its way to the broker would have come
+    enough_ms: int  # of silence: a client that is alive would have been seen
     was_free: bool  # by the last sign no client there was busy
-    is_polled_elsewhere: bool  # a client was seen at another broker while messages waited here
-    is_taken_elsewhere: bool  # messages were taken there for longer than a poll lasts
+    is_taken_elsewhere: bool  # messages were taken at other brokers all the while
     is_orderly: bool
     pulls: bool  # by a SimpleConsumer
     is_silent_since_proxy: bool  # the last sign came before a proxy stopped answering
@@ -67,11 +73,12 @@ class PolledQueue(Struct, frozen=True, kw_only=True, gc=False):
 def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
     queue, timing = topic.queue(index), topic.timing
     polls, pulls = polls_at(topic, queue.broker), topic.of_group.consumes == PULLS
-    seen_ts = _seen_ts(polls)
+    seen_ts, silent_ts = _seen_ts(polls), _silent_ts(topic, queue, polls)
     elsewhere = [one for one in topic.topic.polls if one.broker != queue.broker]
     elsewhere_ts = max(map(_seen_ts, elsewhere), default=0)
     taken_ts = max((one.moved_ts for one in elsewhere), default=0)
-    turn_ms = _turn_ms(topic, queue) if pulls else 0
+    was_free = 0 < polls.polled_ts >= polls.moved_ts or _is_untouched(topic, queue.broker)
+    lives_elsewhere = elsewhere_ts - silent_ts >= timing.stall_ms + LONGEST_POLL_MS
     return PolledQueue(
         is_consume_enabled=topic.of_group.consume_enable is not False,
         is_broker_covered=queue.broker not in topic.uncovered,
@@ -79,19 +86,18 @@ def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
         is_known=topic.now - polls.read_ts <= timing.progress_max_gap_ms,
         is_seen=polls.read_ts - seen_ts < timing.stall_ms,
         was_seen=polls.read_ts - max(seen_ts, elsewhere_ts if pulls else 0) <= timing.progress_max_gap_ms,
-        waiting=max(0, queue.consumer_lag),
-        stands_still=queue.unconsumed_since_ts > 0,
+        waiting=max(0, queue.pull_lag),
+        stands_still=queue.unconsumed_since_ts > 0 and queue.pull_lag > 0,
         is_to_be_consumed=is_to_be_consumed(topic.of_group, queue),
-        silent_ms=_silent_ms(topic, queue, polls),
-        enough_ms=max(timing.stall_ms + turn_ms, queue.longest_step_ms * 3 // 2),
-        was_free=0 < polls.polled_ts >= polls.moved_ts or _is_untouched(topic, queue.broker),
-        is_polled_elsewhere=elsewhere_ts > queue.unconsumed_since_ts,
-        is_taken_elsewhere=taken_ts > queue.unconsumed_since_ts + LONGEST_POLL_MS,
+        silent_ms=max(0, polls.read_ts - silent_ts) if silent_ts else 0,
+        enough_ms=_enough_ms(topic, queue, was_free and not topic.of_group.orderly, lives_elsewhere),
+        was_free=was_free,
+        is_taken_elsewhere=taken_ts - silent_ts >= timing.consume_stall_ms - timing.stall_ms,
         is_orderly=topic.of_group.orderly,
         pulls=pulls,
         is_silent_since_proxy=bool(silent_since_proxies(topic, queue)),
         last_change=topic.why_settling if topic.now < topic.grace.ready_ts else None,
-        proxy_away=_waits_for(topic),
+        proxy_away=_waits_for(topic, queue.broker),
     )
 
 
@@ -110,37 +116,64 @@ def _seen_ts(polls: Polls) -> int:
     return max(polls.polled_ts, polls.moved_ts)
 
 
-def _silent_ms(topic: TopicEvidence, queue: Queue, polls: Polls) -> int:
+def _silent_ts(topic: TopicEvidence, queue: Queue, polls: Polls) -> int:
+    """Since when messages have waited without a sign of a client; 0: they do not wait, or the topic has no member."""
     since_ts = topic.topic.has_members_since_ts
     if not queue.unconsumed_since_ts or not since_ts:
         return 0
-    return max(0, polls.read_ts - max(_seen_ts(polls), queue.unconsumed_since_ts, since_ts))
+    return max(_seen_ts(polls), queue.unconsumed_since_ts, since_ts)
 
 
-def _turn_ms(topic: TopicEvidence, queue: Queue) -> int:
-    """How long a SimpleConsumer may be at other brokers: it takes the queues of the route in turn."""
-    return LONGEST_POLL_MS * sum(number for broker, number in topic.readable if broker != queue.broker)
+def _enough_ms(topic: TopicEvidence, queue: Queue, was_free: bool, lives_elsewhere: bool) -> int:
+    """How long a client that is alive may not be seen: on its way to the broker, or busy with what it has taken.
+
+    If none is seen anywhere they may have crashed, which is found when they are listed no more, or be on their way back
+    to a proxy that was seen to answer all the time. In local mode a poll at one broker says nothing of others.
+    """
+    least_ms = topic.timing.stall_ms if was_free else topic.timing.consume_stall_ms
+    if not lives_elsewhere or _is_local(topic):
+        least_ms = max(least_ms, LISTED_AFTER_MS + HOLD_NO_MEMBERS_MS, _come_back_ms(topic))
+    return max(least_ms, queue.longest_step_ms * 3 // 2)
 
 
 def _is_untouched(topic: TopicEvidence, broker: int) -> bool:
-    """True if the group has never taken a message of the topic at the broker: it has no offset there."""
+    """True if the group has never taken a message of the topic at the broker: it has no offset there.
+
+    With popConsumerKVServiceEnable the consumer offset is that of the last batch's begin, the pull offset of its end.
+    """
     there = [queue for index in topic.queues if (queue := topic.queue(index)).broker == broker]
-    return all(queue.progress_ts and queue.broker_offset <= queue.consumer_lag for queue in there)
+    return all(queue.progress_ts and queue.broker_offset <= min(queue.consumer_lag, queue.pull_lag) for queue in there)
 
 
-def proxies_away(topic: TopicEvidence) -> list[ProxyAway]:
-    wait_ms = COME_BACK_SOON_MS if topic.listed.by_language.keys() <= BACK_IN_SECONDS else COME_BACK_MS
+def _come_back_ms(topic: TopicEvidence) -> int:
+    languages = topic.listed.by_language.keys()
+    if languages <= BACK_IN_SECONDS:
+        return COME_BACK_SOON_MS
+    return COME_BACK_MS if languages <= BACK_IN_MINUTES else COME_BACK_LATE_MS
+
+
+def _is_local(topic: TopicEvidence) -> bool:
+    """True if proxies run in brokers: then these list the clients."""
+    return any(one.listed for one in topic.group.state.brokers if not one.is_proxy)
+
+
+def _proxies_away(topic: TopicEvidence, broker: int) -> list[ProxyAway]:
+    """Those by which clients reach the broker. In local mode that is its own."""
+    wait_ms, brokers = _come_back_ms(topic), topic.group.state.brokers
+    is_local = _is_local(topic)
     away = []
-    for broker in topic.group.state.brokers:
-        if broker.is_proxy and broker.lost_ts:
-            away.append(ProxyAway(broker.name, broker.lost_ts, 0, broker.lost_ts + wait_ms))
-        elif broker.is_proxy and broker.back_ts:
-            away.append(ProxyAway(broker.name, broker.gone_ts, broker.back_ts, broker.back_ts + wait_ms))
+    for index, one in enumerate(brokers):
+        if not one.is_proxy and not (is_local and index == broker):
+            continue
+        if one.lost_ts:
+            away.append(ProxyAway(one.name, one.lost_ts, 0, one.lost_ts + wait_ms))
+        elif one.back_ts:
+            away.append(ProxyAway(one.name, one.gone_ts, one.back_ts, one.back_ts + wait_ms))
     return away
 
 
-def _waits_for(topic: TopicEvidence) -> Reason | None:
-    away = [one for one in proxies_away(topic) if topic.now < one.wait_until_ts]
+def _waits_for(topic: TopicEvidence, broker: int) -> Reason | None:
+    away = [one for one in _proxies_away(topic, broker) if topic.now < one.wait_until_ts]
     if not away:
         return None
     details = ReasonDetails(
@@ -154,13 +187,15 @@ def _waits_for(topic: TopicEvidence) -> Reason | None:
 def silent_since_proxies(topic: TopicEvidence, queue: Queue) -> list[ProxyAway]:
     """Proxies that stopped answering just when the last sign of a client was seen at the queue's broker.
 
-    A poll of a client that is gone is counted until its time is over.
+    A poll of a client that is gone is counted until its time is over. A proxy that gives no list for a few seconds may
+    serve its clients all the while: it was slow, and was left in peace for a moment.
     """
     seen_ts = _seen_ts(polls_at(topic, queue.broker))
     return [
         one
-        for one in proxies_away(topic)
-        if one.since_ts - topic.timing.stall_ms <= seen_ts <= (one.back_ts or topic.now) + LONGEST_POLL_MS
+        for one in _proxies_away(topic, queue.broker)
+        if one.since_ts - topic.timing.stall_ms <= seen_ts <= one.since_ts + COUNTED_AFTER_MS
+        and (one.back_ts or topic.now) - one.since_ts >= topic.timing.view_max_age_ms
     ]
 
 

@@ -42,12 +42,11 @@ def settling(q: PolledQueue) -> Verdict | None:
 
 
 def unpolled(q: PolledQueue) -> Verdict | None:
-    """Messages wait, no client takes them, and none is busy with others."""
-    if not q.stands_still or not q.is_to_be_consumed or q.silent_ms < q.enough_ms:
+    """Messages wait, no client takes them, and none is busy with others. SimpleConsumers may be: with another topic."""
+    if q.pulls or not q.stands_still or not q.is_to_be_consumed or q.silent_ms < q.enough_ms:
         return None
     is_busy_nowhere = (q.was_free or q.is_taken_elsewhere) and not q.is_orderly
-    is_proven = is_busy_nowhere and (q.is_polled_elsewhere or not q.pulls)
-    if not is_proven and not q.is_silent_since_proxy:
+    if not is_busy_nowhere and not q.is_silent_since_proxy:
         return None
     return _found(Kind.UNPOLLED, observed=NotPolled(waiting=counted(q.waiting), silent_ms=q.silent_ms))
 

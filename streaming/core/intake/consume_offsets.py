@@ -28,7 +28,7 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
         queue = group.state.queues[group.queue(topic, index, progress.queue_id)]
         if event.ts <= queue.progress_ts:
             continue
-        if polls is not None and queue.progress_ts and _is_progress(queue, progress):
+        if polls is not None and queue.progress_ts and (_is_progress(queue, progress) or _is_pulled(queue, progress)):
             polls.moved_ts = max(polls.moved_ts, event.ts)
         was_counted = queue.counted_since_ts
         if progress.consumer_offset < 0:
@@ -66,6 +66,11 @@ def _is_progress(queue: Queue, seen: QueueProgress | QueueOffsets) -> bool:
     It is that of another life of the queue (a broker whose store was lost), or was set by hand: nothing was consumed.
     """
     return queue.broker_offset - queue.consumer_lag < seen.consumer_offset <= seen.broker_offset
+
+
+def _is_pulled(queue: Queue, seen: QueueProgress | QueueOffsets) -> bool:
+    """True if messages were given out: with popConsumerKVServiceEnable a POP moves the pull offset only, at first."""
+    return queue.broker_offset - queue.pull_lag < seen.pull_offset <= seen.broker_offset
 
 
 def _goes_on(group: Group, queue: Queue, seen: QueueOffsets, ts: int) -> bool:
