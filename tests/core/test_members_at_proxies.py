@@ -61,6 +61,19 @@ def test_the_list_of_a_silent_proxy_counts_until_another_one_answers() -> None:
     assert members_of(fleet) == 1
 
 
+def test_a_group_that_has_moved_to_brokers_is_judged_when_all_proxies_have_been_gone_for_ten_minutes() -> None:
+    fleet = at_proxies()
+    fleet.run(60)
+    fleet.join("x", "y")
+    fleet.no_lists = {A, B}
+    fleet.run(590)
+    assert (fleet.status().status, members_of(fleet)) == ("unknown", 4)
+    fleet.proxies = {}  # the collector has forgotten them
+    fleet.run(60)
+    assert (fleet.status().status, members_of(fleet)) == ("healthy", 2)
+    assert not fleet.fired()
+
+
 def test_members_at_brokers_and_members_at_proxies_are_a_group_that_is_split() -> None:
     fleet = at_proxies()
     fleet.join("x", "y")

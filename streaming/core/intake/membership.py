@@ -17,6 +17,7 @@ from streaming.core.state.routes import hosting_brokers
 
 STABLE_CLIENT_MS = 1_800_000  # a client that did not leave for so long no longer flaps
 REASONS_AT_MOST = 4096  # of joins and leaves between two markers
+PROXIES_GONE_MS = 600_000  # a proxy that does not answer is asked again every 320 s at the latest
 HARDLY_ANY = 0.2  # of the members that a broker listed before
 
 
@@ -206,7 +207,8 @@ def _give_up_silent_brokers(group: Group, answered: Container[int]) -> list[int]
     """Indices of brokers whose lists no longer count: they do not answer, and no route names them any more.
 
     If no route is known, the last list of such a broker still counts. The list of a proxy counts as long as no other
-    proxy answers: each lists the members of all.
+    proxy answers: each lists the members of all. If brokers list members, the group may have moved to them: then it
+    counts for a while only, for proxies that are gone never answer.
     """
     state = group.state
     silent = [(index, broker) for index, broker in enumerate(state.brokers) if index not in answered]
@@ -214,11 +216,16 @@ def _give_up_silent_brokers(group: Group, answered: Container[int]) -> list[int]
         return []
     hosting = hosting_brokers(state)
     is_any_proxy_heard = any(broker.is_proxy and not broker.lost_ts for broker in state.brokers)
+    is_at_brokers = any(broker.listed and not broker.is_proxy for broker in state.brokers)
     given_up = []
     for index, broker in silent:
         broker.lost_ts = broker.lost_ts or state.now
         broker.list_digest = b""
-        may_host = not is_any_proxy_heard if broker.is_proxy else not hosting or index in hosting
+        if broker.is_proxy:
+            is_gone = is_at_brokers and state.now - broker.lost_ts >= PROXIES_GONE_MS
+            may_host = not (is_any_proxy_heard or is_gone)
+        else:
+            may_host = not hosting or index in hosting
         if may_host or state.now - broker.lost_ts <= group.timing.view_max_age_ms:
             group.request_evaluation()
         elif broker.listed:
