@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from schemas.events import Round, TopicPolls, decode_event, encode_event
 from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
+from streaming.collector.probing.memory import Memory, Remembered
 from streaming.collector.probing.poll_schedule import PollSchedule
 from streaming.collector.probing.request_load import Footprint, estimate
 from streaming.collector.translation.rounds import in_parts
@@ -75,6 +76,45 @@ def test_only_a_broker_that_names_the_group_is_asked() -> None:
     assert polls.due("broker-a", ["T"], 0) == ["T"]
     polls.listed("proxy 10.0.0.1:8080", [])
     assert polls.due("broker-a", ["T"], 0) == []
+
+
+def test_a_group_is_not_asked_for_polls_for_ever_after_who_listed_grpc_clients_is_gone() -> None:
+    polls = PollSchedule()
+    polls.known_by(["broker-a"])
+    polls.listed("proxy 10.0.0.1:8080", [GRPC])
+    polls.keep({"broker-a", "proxy 10.0.0.1:8080"})
+    assert polls.due("broker-a", ["T"], 0) == ["T"]
+    polls.keep({"broker-a"})
+    assert polls.due("broker-a", ["T"], 0) == []
+
+
+def test_only_topics_are_asked_about_that_members_subscribed_to_lately() -> None:
+    """A client of a proxy tells its subscription every five minutes, and members may have different ones."""
+    polls = PollSchedule()
+    polls.known_by(["broker-a"])
+    polls.listed("proxy 10.0.0.1:8080", [GRPC])
+    assert polls.due("broker-a", ["T", "U", "old"], 0) == ["T", "U", "old"]  # none is known
+    polls.subscribed(["T"], 0)
+    polls.subscribed(["U"], 300_000)
+    assert polls.due("broker-a", ["T", "U", "old"], KEEP_WATCHING_MS) == ["T", "U"]
+    assert polls.due("broker-a", ["T", "U", "old"], KEEP_WATCHING_MS + 1) == ["U"]
+    assert polls.due("broker-a", ["T", "U", "old"], 300_000 + KEEP_WATCHING_MS + 1) == ["T", "U", "old"]
+
+
+def test_a_topic_of_which_only_offsets_are_left_is_not_asked_about() -> None:
+    """Offsets named the topics while the group was empty."""
+
+    async def scene(told: Told) -> None:
+        (proxy,) = told.fake.proxies
+        told.probe.recall(Memory(told.probe.clock.steady_ms(), {"g": Remembered(("T", "U"))}))
+        told.fake.groups["g"].at_proxies = {proxy.name: [FakeClient(GRPC)]}
+        for _ in range(3):
+            await told.round()
+        assert {one.topic for one in told.marker().polls} == {"T"}
+
+    fake = FakeCluster(groups={"g": FakeGroup(topics=("T", "U"))}, queues={"T": 4, "U": 1}, number_of_proxies=1)
+    fake.groups["g"].subscription_table = ("T",)
+    play(scene, fake, EACH_ROUND)
 
 
 def test_a_broker_of_the_4x_line_is_not_asked_again_for_a_while() -> None:

@@ -50,7 +50,11 @@ def test_a_proxy_that_is_slow_rests_each_time_twice_as_long() -> None:
 
 def test_a_group_without_members_there_is_looked_for_at_one_proxy_now_and_then() -> None:
     group = GroupAtProxies(Proxies([A, B]))
-    asked = [group.due(second * 1000) for second in range(0, 180, 5)]
+    asked = []
+    for now in range(0, 180_000, 5_000):
+        asked.append(group.due(now))
+        for name in asked[-1]:
+            group.answered(name, False, now)
     assert [one for one in asked if one] == [[proxy_name(B)], [proxy_name(A)], [proxy_name(B)]]
     group.answered(proxy_name(A), True, 180_000)
     assert group.has_members
@@ -60,6 +64,18 @@ def test_a_group_without_members_there_is_looked_for_at_one_proxy_now_and_then()
     assert not group.has_members
     assert group.due(190_000) == [proxy_name(A), proxy_name(B)]  # its members may come back
     assert group.watched(180_000 + group_schedule.KEEP_WATCHING_MS) == frozenset()
+
+
+def test_a_proxy_that_does_not_answer_delays_no_look_at_another_one() -> None:
+    proxies = Proxies([A, B])
+    group = GroupAtProxies(proxies)
+    (silent,) = group.due(0)
+    proxies.answered(silent, 0, 3_000, has_answered=False)
+    (other,) = group.due(3_000)
+    assert other != silent
+    group.answered(other, None, 3_000)  # it refuses to say who its members are: it would do so again
+    assert group.due(8_000) == []
+    assert group.due(63_000) != []
 
 
 def with_proxies(*listed: list[FakeClient]) -> FakeCluster:
@@ -124,6 +140,22 @@ def test_a_proxy_without_an_answer_is_in_the_round_as_such(monkeypatch: pytest.M
         monkeypatch.setattr(told.probe.proxies, "_rests", {})
         report = await told.round()
         assert report.silent == {}
+
+    play(scene, with_proxies([], []))
+
+
+@pytest.mark.parametrize("turn", [0, 1])
+@pytest.mark.parametrize("at_brokers", [[], [FakeClient("c1")]])
+def test_a_group_is_found_in_its_first_round_though_a_proxy_is_silent(turn: int, at_brokers: list[FakeClient]) -> None:
+    async def scene(told: Told) -> None:
+        silent, other = sorted(told.fake.proxies, key=lambda proxy: proxy.name)
+        told.fake.groups["g"].at_proxies = {other.name: [FakeClient(GRPC)]}
+        told.fake.groups["g"].members = at_brokers
+        silent.manner = "hang"
+        for _ in range(turn):
+            told.probe.proxies.one_due(0)
+        await told.round()
+        assert other.name in {one.broker_name for one in told.marker().brokers if one.answered}
 
     play(scene, with_proxies([], []))
 

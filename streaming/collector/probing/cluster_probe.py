@@ -160,11 +160,16 @@ class ClusterProbe:
         self.groups.looked_at(name, has_members, self.clock.steady_ms(), has_lists)
 
     async def _has_members_at_proxy(self, name: str) -> bool:
-        for proxy in self.proxies.one_due(self.clock.steady_ms()) if self.proxies.addresses else ():
+        """By one proxy, or another one if it does not answer."""
+        asked: set[str] = set()
+        while due := [one for one in self.proxies.one_due(self.clock.steady_ms()) if one not in asked]:
+            (proxy,) = due
+            asked.add(proxy)
             asked_ms = self.clock.steady_ms()
             answer, _ = await self._transport.members(proxy, name)
             self.proxies.answered(proxy, asked_ms, answer.dur_ms, has_answered=answer.code is not None)
-            return bool(listed(answer))
+            if answer.code is not None:
+                return bool(listed(answer))
         return False
 
     async def _ask_backlog(self, name: str) -> None:

@@ -143,7 +143,9 @@ class GroupProbe:
     async def round(self, started_ts: int, known_by: Collection[str]) -> None:
         """Ask, emit every event as it comes, and end with the marker. ``known_by``: the brokers that know the group."""
         brokers = self._brokers_to_ask(known_by)
-        self._group.forget(self._group.brokers.keys() - brokers - self._at_proxies.watched(self._clock.steady_ms()))
+        watched = brokers | self._at_proxies.watched(self._clock.steady_ms())
+        self._group.forget(self._group.brokers.keys() - watched)
+        self._polls.keep(watched)
         self._shared.lags.keep_brokers(self.name, brokers)
         self._polls.known_by(known_by)
         self._begin(started_ts, brokers)
@@ -218,14 +220,20 @@ class GroupProbe:
         self._take(answer)
         self._take(connections)
         self._polls.listed(broker, ids)
+        self._note_subscriptions(connections, self._clock.steady_ms())
         self._follow_ups.connected(connections, self._clock.steady_ms())
         if connections.body is not None:
             self._message_model = connections.body.message_model
         return ids
 
+    def _note_subscriptions(self, connections: answers.ConnectionsAnswer, now: int) -> None:
+        if connections.body is not None:
+            self._polls.subscribed(connections.body.subscription_table or (), now)
+
     async def _ask_proxies(self) -> None:
         """Members that no broker lists. If the one proxy that is asked lists some, so are the others, at once.
 
+        If it does not answer, another one is asked.
         No client is asked through a proxy.
         """
         asked: set[str] = set()
@@ -240,9 +248,10 @@ class GroupProbe:
         self._shared.proxies.answered(proxy, asked_ms, answer.dur_ms, has_answered=answer.code is not None)
         self._shared.note(proxy, answer.failure if ids is None else None)
         now = self._clock.steady_ms()
-        if ids is not None:
-            self._at_proxies.answered(proxy, bool(ids), now)
+        if answer.code is not None:
+            self._at_proxies.answered(proxy, None if ids is None else bool(ids), now)
         self._polls.listed(proxy, ids)
+        self._note_subscriptions(connections, now)
         if proxy in self._at_proxies.watched(now):
             self._take(answer)
             self._take(connections)

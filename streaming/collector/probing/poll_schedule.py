@@ -6,7 +6,7 @@ asked about. A broker makes the group that it is asked about (``PollingInfoProce
 groups that it has named itself.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from schemas.identity import is_retry_topic
 from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
@@ -20,12 +20,21 @@ class PollSchedule:
     def __init__(self) -> None:
         self._known_by: frozenset[str] = frozenset()
         self._grpc_at: set[str] = set()  # brokers and proxies that list a gRPC client
+        self._subscribed_ts: dict[str, int] = {}  # topics, and when members were last seen to subscribe to them
         self._unknown_ts: dict[str, int] = {}  # brokers that do not know the request, and when they said so
         self._asked: dict[str, int] = {}  # by broker: how many topics it was asked about
 
     def known_by(self, brokers: Collection[str]) -> None:
         """The brokers that know the group."""
         self._known_by = frozenset(brokers)
+
+    def keep(self, names: Collection[str]) -> None:
+        """Forgets what brokers and proxies listed that are not asked any more."""
+        self._grpc_at &= set(names)
+
+    def subscribed(self, topics: Iterable[str], now: int) -> None:
+        """The topics of the last heartbeat or settings: those of other members may be missing."""
+        self._subscribed_ts |= dict.fromkeys(topics, now)
 
     def listed(self, name: str, ids: Collection[str] | None) -> None:
         """What a broker or a proxy lists; None: it gave no list."""
@@ -35,12 +44,18 @@ class PollSchedule:
             self._grpc_at.discard(name)
 
     def due(self, broker: str, readable: Collection[str], now: int) -> list[str]:
-        """Of the topics that clients may read there. Polls for retries are those for the topic itself."""
+        """Of the topics that clients may read there. Polls for retries are those for the topic itself.
+
+        Those that members subscribed to lately; all if none is known.
+        """
         self._asked.pop(broker, None)
         is_unknown = now - self._unknown_ts.get(broker, -KEEP_WATCHING_MS) < KEEP_WATCHING_MS
         if not self._grpc_at or is_unknown or broker not in self._known_by:
             return []
-        topics = sorted(topic for topic in readable if not is_retry_topic(topic))
+        oldest = now - KEEP_WATCHING_MS  # a client of a proxy tells its subscription every 5 minutes
+        self._subscribed_ts = {topic: ts for topic, ts in self._subscribed_ts.items() if ts >= oldest}
+        subscribed = {topic for topic in self._subscribed_ts if not is_retry_topic(topic)}
+        topics = sorted(topic for topic in readable if not is_retry_topic(topic) and topic in (subscribed or readable))
         self._asked[broker] = len(topics)
         return topics
 

@@ -91,13 +91,16 @@ class GroupAtProxies:
             return []
         if now < self._watched_until_ms:
             return self._proxies.due(now)
-        if now < self._look_ms:
-            return []
-        self._look_ms = now + LOOK_MS
-        return self._proxies.one_due(now)
+        return self._proxies.one_due(now) if now >= self._look_ms else []
 
-    def answered(self, name: str, lists_members: bool, now: int) -> None:
-        """Takes what a proxy lists. Once one lists a member, the rounds of the group have the lists of all proxies."""
+    def answered(self, name: str, lists_members: bool | None, now: int) -> None:
+        """Takes what a proxy lists; None: it gives no list. One that does not answer is no look at the group.
+
+        Once one lists a member, the rounds of the group have the lists of all proxies.
+        """
+        self._look_ms = now + LOOK_MS
+        if lists_members is None:
+            return
         if lists_members:
             self._watched_until_ms = now + KEEP_WATCHING_MS
         self._lists = {one: lists for one, lists in self._lists.items() if one in self._proxies.addresses}
