@@ -137,7 +137,7 @@ def test_its_log_has_the_level_of_its_parent_also_after_a_reload_and_a_kill(
         caplog.set_level("DEBUG")
         reported = {"level 10"}
         wait_until(lambda: set(capfd.readouterr().out.splitlines()) & reported)
-        (process,) = psutil.Process().children()
+        (process,) = (one for one in psutil.Process().children() if REPORTS in one.cmdline())
         process.kill()
         process.wait()
         capfd.readouterr()
