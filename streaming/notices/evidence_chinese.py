@@ -76,6 +76,7 @@ CHINESE_EVIDENCE = Sentences(
         ReasonKind.NAME_SERVERS_DIFFER: "各 NameServer 上的路由不一致",
         ReasonKind.NO_MESSAGE_MODEL: "消费组的消费模式（CLUSTERING 或 BROADCASTING）未知",
         ReasonKind.NON_REPORTING_MEMBERS: "{clients} 持有哪些队列未知（{exclusions}）",
+        ReasonKind.MEMBERS_AT_PROXIES: "{clients} 由 Proxy 列出，持有哪些队列未知",
         ReasonKind.NO_REPORT_SINCE_CHANGE: "最近一次变更以来 {clients} 没有上报",
         ReasonKind.POLLS_NOT_READ: "所在的 Broker 很久没有给出等待中的轮询数",
         ReasonKind.NO_POLL_SEEN: "没有看到轮询：客户端可能已静默、正忙于已取得的消息，或只在应用调用时才轮询",

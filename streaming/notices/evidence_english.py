@@ -86,6 +86,8 @@ ENGLISH_EVIDENCE = Sentences(
         ReasonKind.NAME_SERVERS_DIFFER: "name servers differ on the route",
         ReasonKind.NO_MESSAGE_MODEL: "the group's message model (CLUSTERING or BROADCASTING) is not known",
         ReasonKind.NON_REPORTING_MEMBERS: "{clients}: what {clients:#it owns|they own} is not known ({exclusions})",
+        ReasonKind.MEMBERS_AT_PROXIES: "{clients}: what {clients:#it owns|they own} is not known, because a proxy lists"
+        " {clients:#it|them}",
         ReasonKind.NO_REPORT_SINCE_CHANGE: "{clients} {clients:#has|have} not reported since the last change",
         ReasonKind.POLLS_NOT_READ: "its broker has not given the number of waiting polls for long",
         ReasonKind.NO_POLL_SEEN: "no poll is seen: its clients may be silent, or busy with messages, or poll only when"

@@ -74,6 +74,20 @@ def test_a_group_that_has_moved_to_brokers_is_judged_when_all_proxies_have_been_
     assert not fleet.fired()
 
 
+def test_of_remoting_clients_at_proxies_it_is_not_known_what_they_own() -> None:
+    """They share out the queues that the proxy lists, and no client is asked through a proxy."""
+    fleet = at_proxies()
+    fleet.proxies = dict.fromkeys((A, B), ("10.1.1.1@1#22", "10.1.1.2@1#23"))
+    fleet.popped = {"a", "b"}
+    fleet.run(300)
+    assert set(fleet.findings().values()) == {"UNKNOWN"}
+    assert (fleet.finding("a0").reason, fleet.finding("a0").owners) == ("MEMBERS_AT_PROXIES", None)
+    assert (fleet.status().status, fleet.status().reason) == ("unknown", "MEMBERS_AT_PROXIES")
+    fleet.popped = set()
+    fleet.run(700)
+    assert fleet.firing() == {("T", "STALLED")}
+
+
 def test_members_at_brokers_and_members_at_proxies_are_a_group_that_is_split() -> None:
     fleet = at_proxies()
     fleet.join("x", "y")

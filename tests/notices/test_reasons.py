@@ -26,6 +26,8 @@ SAID = [
      "w, x, y 等另外 1 个 持有哪些队列未知（自行拉取, POP）"),
     (ReasonKind.NON_REPORTING_MEMBERS, ReasonDetails(clients=clients("x"), exclusions=("",)),
      "x: what it owns is not known (pulls by itself)", "x 持有哪些队列未知（自行拉取）"),
+    (ReasonKind.MEMBERS_AT_PROXIES, ReasonDetails(clients=clients(("x", "y"))),
+     "x, y: what they own is not known, because a proxy lists them", "x, y 由 Proxy 列出，持有哪些队列未知"),
     (ReasonKind.MEMBER_LIST_CHANGED, ReasonDetails(broker_names=("b",), changed_ts=1, counts_from_ts=2),
      "the list of b changed at <1>; evenkeel judges by reports from <2> on",
      "<1> b 的成员列表有变更；evenkeel 只采用 <2>"

@@ -11,7 +11,7 @@ from streaming.core.evidence.listed_members import ListedMembers
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import FlappingClient
-from streaming.core.state.members import is_listed, missed_since_ts
+from streaming.core.state.members import entries_at, is_listed, missed_since_ts
 from streaming.core.state.routes import hosting_brokers
 
 REPORT_MAX_AGE_MS = 90_000  # an older report of a client is no evidence
@@ -65,6 +65,12 @@ class GroupEvidence:
         if self.exclusion is not ReasonKind.PROXY_CLIENT:
             return ()
         return tuple(index for index, broker in enumerate(self.group.state.brokers) if broker.is_proxy)
+
+    @cached_property
+    def at_proxies(self) -> list[int]:
+        """Members that a proxy lists. They may consume any topic of the group."""
+        proxies = [index for index, broker in enumerate(self.group.state.brokers) if broker.is_proxy]
+        return [index for index, member in self.members.items() if any(entries_at(member.client, p) for p in proxies)]
 
     def listed_by(self, hosts: tuple[int, ...]) -> ListedMembers:
         """The members that these brokers list. Most topics of a group are on the same brokers."""

@@ -276,6 +276,9 @@ class TopicEvidence(TopicShares):
             return None
         if self.now < self.grace.ready_ts:
             return Kind.SETTLING, Reason(ReasonKind.NO_MEMBER_YET)
+        if self.of_group.at_proxies and self.of_group.may_subscribe(self.name):
+            details = ReasonDetails(clients=self._first_of(self.of_group.at_proxies))
+            return Kind.UNKNOWN, Reason(ReasonKind.MEMBERS_AT_PROXIES, details)
         return Kind.NO_MEMBERS, Reason(ReasonKind.NO_CONSUMER)
 
     @cached_property

@@ -83,6 +83,6 @@ def _judge_polled(q: QueueEvidence) -> Verdict:
 def _all(observation: TopicObservation, kind: Kind, reason: Reason) -> Verdicts:
     """One verdict for all queues in the route; if that is not known, for all that were known or have an owner."""
     topic = observation.topic
-    is_lost = kind is Kind.UNKNOWN
+    is_lost = kind is Kind.UNKNOWN and not topic.route_known
     indices = sorted(observation.held.union(topic.last_known_queues)) if is_lost else topic.queues
     return {i: Verdict(kind, Severity.NONE, reason, topic.owners(i), topic.queue(i).expected) for i in indices}
