@@ -9,7 +9,7 @@ messages are acknowledged. A SimpleConsumer polls one broker of one topic after 
 application calls receive(): its silence proves nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -132,7 +132,7 @@ def _enough_ms(topic: TopicEvidence, queue: Queue, was_free: bool, lives_elsewhe
     """
     least_ms = topic.timing.stall_ms if was_free else topic.timing.consume_stall_ms
     if not lives_elsewhere or _is_local(topic):
-        least_ms = max(least_ms, LISTED_AFTER_MS + HOLD_NO_MEMBERS_MS, _come_back_ms(topic))
+        least_ms = max(least_ms, LISTED_AFTER_MS + HOLD_NO_MEMBERS_MS, come_back_ms(topic.listed.by_language.keys()))
     return max(least_ms, queue.longest_step_ms * 3 // 2)
 
 
@@ -145,8 +145,8 @@ def _is_untouched(topic: TopicEvidence, broker: int) -> bool:
     return all(queue.progress_ts and queue.broker_offset <= min(queue.consumer_lag, queue.pull_lag) for queue in there)
 
 
-def _come_back_ms(topic: TopicEvidence) -> int:
-    languages = topic.listed.by_language.keys()
+def come_back_ms(languages: Set[str]) -> int:
+    """How long after a proxy was away clients of these SDKs may be on their way back to it."""
     if languages <= BACK_IN_SECONDS:
         return COME_BACK_SOON_MS
     return COME_BACK_MS if languages <= BACK_IN_MINUTES else COME_BACK_LATE_MS
@@ -159,7 +159,7 @@ def _is_local(topic: TopicEvidence) -> bool:
 
 def _proxies_away(topic: TopicEvidence, broker: int) -> list[ProxyAway]:
     """Those by which clients reach the broker. In local mode that is its own."""
-    wait_ms, brokers = _come_back_ms(topic), topic.group.state.brokers
+    wait_ms, brokers = come_back_ms(topic.listed.by_language.keys()), topic.group.state.brokers
     is_local = _is_local(topic)
     away = []
     for index, one in enumerate(brokers):

@@ -6,13 +6,11 @@ from schemas.facts import Kind
 from schemas.identity import is_retry_topic, proxy_address
 from schemas.observed import NoMemberListed, counted
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.evidence.polls import BACK_IN_SECONDS, COME_BACK_SOON_MS
+from streaming.core.evidence.polls import COME_BACK_LATE_MS, come_back_ms
 from streaming.core.findings.verdict import GroupFinding
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Broker
 from streaming.core.state.members import away_before_ms, indices_of, missed_since_ts
-
-LISTED_AGAIN_MS = 600_000  # a proxy that was away lists a client when its settings come: Python's need so long at most
 
 
 def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
@@ -67,7 +65,7 @@ def _away_ts(proxy: Broker) -> int:
 def _proxies_away(evidence: GroupEvidence) -> list[Broker]:
     """Proxies with members of the group that were away when it lost its members, or about that time."""
     empty_since, proxies = evidence.group.state.empty_since, filter(_has_listed_members, evidence.group.state.brokers)
-    return [one for one in proxies if _away_ts(one) and abs(_away_ts(one) - empty_since) <= LISTED_AGAIN_MS]
+    return [one for one in proxies if _away_ts(one) and abs(_away_ts(one) - empty_since) <= COME_BACK_LATE_MS]
 
 
 def _may_be_listed_again(evidence: GroupEvidence, away: list[Broker]) -> bool:
@@ -76,12 +74,10 @@ def _may_be_listed_again(evidence: GroupEvidence, away: list[Broker]) -> bool:
     if not away or any(kept.kind == Kind.NO_MEMBERS for kept in state.group_findings):
         return False
     since_ts = min(state.empty_since, max(map(_away_ts, away)))
-    return evidence.now - since_ts < (
-        COME_BACK_SOON_MS if _all_are_back_in_seconds(evidence.group) else LISTED_AGAIN_MS
-    )
+    return evidence.now - since_ts < come_back_ms(_languages(evidence.group))
 
 
-def _all_are_back_in_seconds(group: Group) -> bool:
-    """True if every client that has left sends its settings at once, by its SDK."""
+def _languages(group: Group) -> set[str]:
+    """Of all clients that have left."""
     heartbeats = [group.heartbeat_of(client) for client in group.state.clients]
-    return all(one is not None and one.language in BACK_IN_SECONDS for one in heartbeats)
+    return {(one and one.language) or "unknown" for one in heartbeats}
