@@ -34,7 +34,8 @@ class PollSchedule:
 
     def subscribed(self, topics: Iterable[str], now: int) -> None:
         """The topics of the last heartbeat or settings: those of other members may be missing."""
-        self._subscribed_ts |= dict.fromkeys(topics, now)
+        if self._grpc_at:  # nothing is asked of others
+            self._subscribed_ts |= dict.fromkeys(topics, now)
 
     def listed(self, name: str, ids: Collection[str] | None) -> None:
         """What a broker or a proxy lists; None: it gave no list."""
