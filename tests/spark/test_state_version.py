@@ -70,9 +70,9 @@ def test_tables_of_a_newer_evenkeel_are_refused_before_the_first_write(kept):
     assert made == {"tables_version": TABLES_VERSION}
     path.write_text(json.dumps({"tables_version": TABLES_VERSION + 1}))
     before = files_of(kept.folder)
-    with pytest.raises(CheckpointError, match="start the newer evenkeel again"):
+    with pytest.raises(CheckpointError, match="start the newer evenkeel"):
         kept.run()
-    with pytest.raises(CheckpointError, match="start the newer evenkeel again"):
+    with pytest.raises(CheckpointError, match="start the newer evenkeel"):
         run(kept.spark, kept.plan(), Event())
     assert files_of(kept.folder) == before, "not even that the job has failed"
 
