@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from random import SystemRandom
 from typing import Literal, TypeVar
 
 from schemas.identity import MessageQueue
 from streaming.collector.wire.acl import Credentials
-from streaming.loopback.kafka import free_port
 from tests.real import asking
 from tests.real.child_process import ChildProcess
 from tests.real.go import GO_SOURCES, build
@@ -264,10 +264,15 @@ def subscribed(topics: Mapping[str, str]) -> str:
     return ";".join(f"{topic}:{expression}" for topic, expression in topics.items())
 
 
+# Below the ports that the system gives to outgoing connections (net.ipv4.ip_local_port_range): a broker needs seconds
+# until it listens, and a connection of another test could have its port by then.
+PORTS = range(20_000, 32_000)
+
+
 def free_ports(*offsets: int) -> int:
     """A port that is free, and so are those at these distances from it."""
     while True:
-        port = free_port()
+        port = SystemRandom().choice(PORTS)  # whatever a test seeds
         if all(_is_free(port + offset) for offset in offsets):
             return port
 
