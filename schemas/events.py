@@ -280,6 +280,9 @@ class TopicOffsets(Struct, frozen=True, array_like=True, gc=False):
     queues: tuple[QueueOffsets, ...]
 
 
+ANY_QUEUE = -1  # a proxy polls for gRPC clients at no queue of its own choice (ReceiveMessageActivity)
+
+
 class TopicPolls(Struct, frozen=True, array_like=True, gc=False):
     """How many polls of the group waited at a broker at ``ts`` for messages of a topic that it consumes by POP.
 

@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-from schemas.events import Round, TopicPolls, decode_event, encode_event
+from schemas.events import ANY_QUEUE, Round, TopicPolls, decode_event, encode_event
 from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
 from streaming.collector.probing.memory import Memory, Remembered
 from streaming.collector.probing.poll_schedule import PollSchedule
 from streaming.collector.probing.request_load import Footprint, estimate
 from streaming.collector.translation.rounds import in_parts
 from streaming.collector.wire.answers import PollsAnswer
-from streaming.collector.wire.requests import ANY_QUEUE
 from streaming.replay.recording import RecordingTranslation
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 from tests.collector.test_cluster_probe import QUICK, Told, play

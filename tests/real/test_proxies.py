@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from schemas.events import ANY_QUEUE
 from streaming.collector.wire import reply_parsing, requests
 from streaming.collector.wire.answers import REQUEST_CODE_NOT_SUPPORTED, SUCCESS
 from streaming.collector.wire.reply_parsing import Asked
@@ -26,7 +27,6 @@ pytestmark = [
 
 BROKER = "broker-a"
 POLLING_INFO = 200055
-ANY_QUEUE = -1
 GRPC_ID = re.compile(r"[^@]+@\d+@\d+@[0-9a-z]+")
 
 

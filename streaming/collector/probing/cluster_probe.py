@@ -165,9 +165,7 @@ class ClusterProbe:
         while due := [one for one in self.proxies.one_due(self.clock.steady_ms()) if one not in asked]:
             (proxy,) = due
             asked.add(proxy)
-            asked_ms = self.clock.steady_ms()
-            answer, _ = await self._transport.members(proxy, name)
-            self.proxies.answered(proxy, asked_ms, answer.dur_ms, has_answered=answer.code is not None)
+            answer, _ = await self.shared.ask_proxy(proxy, name)
             if answer.code is not None:
                 return bool(listed(answer))
         return False

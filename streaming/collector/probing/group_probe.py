@@ -68,6 +68,13 @@ class Shared:
         self.offsets, self.lags = OffsetSchedule(policy), Lags()
         self.proxies = proxies or Proxies()
 
+    async def ask_proxy(self, proxy: str, group: str) -> tuple[answers.ConsumerListAnswer, answers.ConnectionsAnswer]:
+        """The members of a group at a proxy. If it is slow, it rests."""
+        asked_ms = self.transport.clock.steady_ms()
+        answer, connections = await self.transport.members(proxy, group)
+        self.proxies.answered(proxy, asked_ms, answer.dur_ms, has_answered=answer.code is not None)
+        return answer, connections
+
     def forget_group(self, name: str) -> None:
         for schedule in (self.clients, self.offsets, self.lags):
             schedule.forget_group(name)
@@ -242,10 +249,8 @@ class GroupProbe:
             await self._transport.all(map(self._ask_proxy, due))
 
     async def _ask_proxy(self, proxy: str) -> None:
-        asked_ms = self._clock.steady_ms()
-        answer, connections = await self._transport.members(proxy, self.name)
+        answer, connections = await self._shared.ask_proxy(proxy, self.name)
         ids = listed_ids(answer)
-        self._shared.proxies.answered(proxy, asked_ms, answer.dur_ms, has_answered=answer.code is not None)
         self._shared.note(proxy, answer.failure if ids is None else None)
         now = self._clock.steady_ms()
         if answer.code is not None:

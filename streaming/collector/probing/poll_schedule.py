@@ -53,7 +53,7 @@ class PollSchedule:
         is_unknown = now - self._unknown_ts.get(broker, -KEEP_WATCHING_MS) < KEEP_WATCHING_MS
         if not self._grpc_at or is_unknown or broker not in self._known_by:
             return []
-        oldest = now - KEEP_WATCHING_MS  # a client of a proxy tells its subscription every 5 minutes
+        oldest = now - KEEP_WATCHING_MS  # a client of a proxy sends its subscriptions every 5 minutes
         self._subscribed_ts = {topic: ts for topic, ts in self._subscribed_ts.items() if ts >= oldest}
         subscribed = {topic for topic in self._subscribed_ts if not is_retry_topic(topic)}
         topics = sorted(topic for topic in readable if not is_retry_topic(topic) and topic in (subscribed or readable))

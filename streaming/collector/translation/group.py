@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from schemas.events import (
+    ANY_QUEUE,
     SCHEMA_VERSION,
     AnyEvent,
     AssignmentReport,
@@ -32,7 +33,6 @@ from streaming.collector.translation.repetition import MarkerSettings, SentRepor
 from streaming.collector.translation.rounds import RoundTimes, in_parts
 from streaming.collector.translation.routes import Routes, SentRoutes
 from streaming.collector.wire import answers
-from streaming.collector.wire.requests import ANY_QUEUE
 
 KEEP_UNNAMED_TOPIC_MS = 3_600_000  # after nobody names it any more
 OFFSETS_IN_A_MARKER = 1_000  # queues; offsets of more are events of their own

@@ -101,15 +101,7 @@ def list_of(connected: answers.ConnectionsAnswer) -> answers.ConsumerListAnswer 
     connections = connected.body.connection_set if connected.body is not None else None
     if not connections:
         return None
-    return answers.ConsumerListAnswer(
-        ts=connected.ts,
-        dur_ms=connected.dur_ms,
-        cluster=connected.cluster,
-        broker=connected.broker,
-        group=connected.group,
-        code=connected.code,
-        ids=tuple(sorted(one.client_id for one in connections)),
-    )
+    return _list(connected, connected.code, tuple(sorted(one.client_id for one in connections)))
 
 
 def list_at_proxy(connected: answers.ConnectionsAnswer) -> answers.ConsumerListAnswer:
@@ -118,15 +110,23 @@ def list_at_proxy(connected: answers.ConnectionsAnswer) -> answers.ConsumerListA
     (``ConsumerManagerActivity.getConsumerListByGroup`` of 5.3.3 answers with the text of its own exception.)
     """
     is_unknown = connected.code == answers.CONSUMER_NOT_ONLINE
-    return list_of(connected) or answers.ConsumerListAnswer(
+    return list_of(connected) or _list(connected, answers.SYSTEM_ERROR if is_unknown else connected.code)
+
+
+def _list(
+    connected: answers.ConnectionsAnswer, code: int | None, ids: tuple[str, ...] | None = None
+) -> answers.ConsumerListAnswer:
+    """The answer about connections as one about the list, with this code."""
+    return answers.ConsumerListAnswer(
         ts=connected.ts,
         dur_ms=connected.dur_ms,
         cluster=connected.cluster,
         broker=connected.broker,
         group=connected.group,
-        code=answers.SYSTEM_ERROR if is_unknown else connected.code,
+        code=code,
         error=connected.error,
         refusal=connected.refusal,
+        ids=ids,
     )
 
 

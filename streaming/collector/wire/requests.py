@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
+from schemas.events import ANY_QUEUE
 from streaming.metrics.catalogue import REQUEST_DURATION
 from streaming.metrics.series import Histogram, histogram
 
@@ -27,7 +28,6 @@ class Code(IntEnum):
     POLLING_INFO = 200055
 
 
-ANY_QUEUE = -1  # a proxy polls for gRPC clients at no queue of its own choice (ReceiveMessageActivity)
 MOST_BYTES = 4 * 1024 * 1024  # 20,000 queues of 200 bytes
 MOST_BYTES_OF_PRODUCERS = 16 * 1024 * 1024  # 100,000 connections of 150 bytes
 MOST_BYTES_OF_GROUPS = 64 * 1024 * 1024  # 200,000 groups of 300 bytes

@@ -72,7 +72,7 @@ class PolledQueue(Struct, frozen=True, kw_only=True, gc=False):
 
 def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
     queue, timing = topic.queue(index), topic.timing
-    polls, pulls = polls_at(topic, queue.broker), topic.of_group.consumes == PULLS
+    polls, pulls = _polls_at(topic, queue.broker), topic.of_group.consumes == PULLS
     seen_ts, silent_ts = _seen_ts(polls), _silent_ts(topic, queue, polls)
     elsewhere = [one for one in topic.topic.polls if one.broker != queue.broker]
     elsewhere_ts = max(map(_seen_ts, elsewhere), default=0)
@@ -101,13 +101,13 @@ def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
     )
 
 
-def polls_at(topic: TopicEvidence, broker: int) -> Polls:
-    return next((one for one in topic.topic.polls if one.broker == broker), Polls(broker))
+def _polls_at(topic: TopicEvidence, broker: int) -> Polls:
+    return topic.topic.polls_at(broker) or Polls(broker)
 
 
-def is_told_of_polls(topic: TopicEvidence, queue: Queue) -> bool:
+def are_polls_known(topic: TopicEvidence, queue: Queue) -> bool:
     """True if the queue's broker has said how many polls wait there, and not so long ago that it does not any more."""
-    read_ts = polls_at(topic, queue.broker).read_ts
+    read_ts = _polls_at(topic, queue.broker).read_ts
     return read_ts > 0 and topic.now - read_ts <= topic.timing.gone_after_ms
 
 
@@ -190,7 +190,7 @@ def silent_since_proxies(topic: TopicEvidence, queue: Queue) -> list[ProxyAway]:
     A poll of a client that is gone is counted until its time is over. A proxy that gives no list for a few seconds may
     serve its clients all the while: it was slow, and was left in peace for a moment.
     """
-    seen_ts = _seen_ts(polls_at(topic, queue.broker))
+    seen_ts = _seen_ts(_polls_at(topic, queue.broker))
     return [
         one
         for one in _proxies_away(topic, queue.broker)

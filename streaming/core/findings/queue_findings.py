@@ -5,7 +5,7 @@ from schemas.reasons import Reason, ReasonKind
 from streaming.core.causes.explanation import Explanation, Found
 from streaming.core.causes.table import EXPLAINED, explain
 from streaming.core.evidence.observation import TopicObservation
-from streaming.core.evidence.polls import is_told_of_polls, polled_queue
+from streaming.core.evidence.polls import are_polls_known, polled_queue
 from streaming.core.evidence.queue_evidence import QueueEvidence
 from streaming.core.evidence.queue_record import is_plainly_right, record_of, record_outside_route
 from streaming.core.evidence.stalls import is_overdue
@@ -71,12 +71,10 @@ def _judge(q: QueueEvidence) -> Verdict:
 
 
 def _judge_polled(q: QueueEvidence) -> Verdict:
-    """By polls, unless messages have waited for ten minutes: that is told whatever polls say, and stays a stall."""
-    by_polls = EXCLUDED_GRPC if not is_told_of_polls(q.topic, q.queue) else judge_polled(polled_queue(q.topic, q.index))
-    is_told_sooner = by_polls.kind is Kind.UNPOLLED and q.fired_stall is None
-    by_offsets = (
-        judge_by_offsets(record_of(q)) if is_overdue(q.topic.of_group, q.queue) and not is_told_sooner else None
-    )
+    """By polls, unless messages have waited for ten minutes: that is STALLED, whatever polls say."""
+    by_polls = EXCLUDED_GRPC if not are_polls_known(q.topic, q.queue) else judge_polled(polled_queue(q.topic, q.index))
+    alerts_sooner = by_polls.kind is Kind.UNPOLLED and q.fired_stall is None
+    by_offsets = judge_by_offsets(record_of(q)) if is_overdue(q.topic.of_group, q.queue) and not alerts_sooner else None
     return by_polls if by_offsets is None else by_offsets
 
 

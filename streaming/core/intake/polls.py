@@ -4,30 +4,28 @@ A poll waits at a broker only while there is no message for it. So that none wai
 of a busy group have all of their polls answered at once. Then its offsets move.
 """
 
-from schemas.events import TopicPolls
+from schemas.events import ANY_QUEUE, TopicPolls
 from schemas.identity import is_retry_topic, retry_topic
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Polls, Topic
 
-ANY_QUEUE = -1  # proxies poll for gRPC clients at no queue of their own choice
 
-
-def take_polls(group: Group, told: TopicPolls) -> None:
+def take_polls(group: Group, seen: TopicPolls) -> None:
     """What a broker said of the polls at any of its queues. Nothing is kept of unknown topics and brokers."""
-    topic, broker = group.known_topic(told.topic), group.known_broker(told.broker_name)
-    if topic is None or broker is None or told.queue_id != ANY_QUEUE:
+    topic, broker = group.known_topic(seen.topic), group.known_broker(seen.broker_name)
+    if topic is None or broker is None or seen.queue_id != ANY_QUEUE:
         return
-    polls = next((one for one in topic.polls if one.broker == broker), None)
+    polls = topic.polls_at(broker)
     if polls is None:
         polls = Polls(broker)
         topic.polls.append(polls)
-    if told.ts <= polls.read_ts:
+    if seen.ts <= polls.read_ts:
         return
-    if not told.waiting or not polls.waiting:
+    if not seen.waiting or not polls.waiting:
         group.request_evaluation()
-    polls.read_ts, polls.waiting = told.ts, told.waiting
-    if told.waiting:
-        polls.polled_ts = told.ts
+    polls.read_ts, polls.waiting = seen.ts, seen.waiting
+    if seen.waiting:
+        polls.polled_ts = seen.ts
 
 
 def polls_shown_by(group: Group, topic: Topic, broker: int) -> Polls | None:
@@ -44,4 +42,4 @@ def polls_shown_by(group: Group, topic: Topic, broker: int) -> Polls | None:
         if popped is None:
             return None
         topic = popped
-    return next((one for one in topic.polls if one.broker == broker), None)
+    return topic.polls_at(broker)

@@ -107,6 +107,10 @@ class Topic(Packed):
     is_unwanted: bool = False  # whether the group does not consume it, as it is configured or as its members intend
     polls: list[Polls] = field(default_factory=list)  # one for each broker that has said; empty: no member is by gRPC
 
+    def polls_at(self, broker: int) -> Polls | None:
+        """Those at one broker; None: it has said nothing of them."""
+        return next((one for one in self.polls if one.broker == broker), None)
+
 
 class HeartbeatProfile(PackedValue, frozen=True):
     """The fields of a client's heartbeats; many clients share one. None: brokers do not show it."""
