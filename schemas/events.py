@@ -307,6 +307,7 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     ``rival_subscriptions``: a broker knows one set of topics a group, that of its last heartbeat; these are the sets
     that alternated there lately while the members stayed the same: members overwrite each other's.
     ``pop_topics`` are those of which a broker is set to hand out messages to the group itself (MessageRequestMode POP).
+    ``lite``: the group consumes lite topics (RocketMQ 5.5). Offsets and polls of their parent topic say nothing of it.
     ``routes_changed_ts``: ``ts`` of the newest copy of a route that differed from the copy sent before it, or was the
     first of its topic; 0: none was sent yet. If events got lost, it shows whether a changed route was among them. A
     producer that gives it also gives ``listed_since``; None: it gives neither.
@@ -338,6 +339,7 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     heartbeats: tuple[ListedClient, ...] = ()
     unchanged_lists: tuple[UnchangedList, ...] = ()
     polls: tuple[TopicPolls, ...] = ()
+    lite: bool = False
 
 
 class Forget(Event, tag="forget", frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -24,6 +24,7 @@ class ReasonKind(Word):
     LITE_ASSIGN = "LITE_ASSIGN"
     PROXY_CLIENT = "PROXY_CLIENT"
     UNREADABLE = "UNREADABLE"
+    LITE_TOPICS = "LITE_TOPICS"
 
     NO_ANSWER = "NO_ANSWER"
     ROUTE_NOT_KNOWN = "ROUTE_NOT_KNOWN"
@@ -64,6 +65,7 @@ class ReasonKind(Word):
 EXCLUSIONS = frozenset({
     ReasonKind.CONFIGURED, ReasonKind.STATIC_TOPIC, ReasonKind.NOT_SUBSCRIBED, ReasonKind.POP,
     ReasonKind.BROKER_ALLOCATED, ReasonKind.LITE_ASSIGN, ReasonKind.PROXY_CLIENT, ReasonKind.UNREADABLE,
+    ReasonKind.LITE_TOPICS,
 })  # fmt: skip
 KINDS = frozenset(kind.value for kind in ReasonKind)
 

@@ -165,15 +165,16 @@ def _waiting_markers(state: GroupState) -> list[int]:
 
 def _take_group_settings(group: Group, event: events.Round) -> None:
     state = group.state
-    told = (state.consume_enable, state.orderly, state.rival_subscriptions, state.pop_topics)
+    told = (state.consume_enable, state.orderly, state.rival_subscriptions, state.pop_topics, state.lite)
     if event.consume_enable is not None:
         state.consume_enable = event.consume_enable
     if event.orderly is not None:
         state.orderly = event.orderly
     state.rival_subscriptions, state.pop_topics = list(event.rival_subscriptions), list(event.pop_topics)
+    state.lite = event.lite
     if event.subscribed is not None:
         _take_subscriptions(group, event.subscribed)
-    if told != (state.consume_enable, state.orderly, state.rival_subscriptions, state.pop_topics):
+    if told != (state.consume_enable, state.orderly, state.rival_subscriptions, state.pop_topics, state.lite):
         group.request_evaluation()
 
 

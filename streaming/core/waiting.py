@@ -87,7 +87,7 @@ def _queues(group: Group, alert: Alert) -> Iterable[Queue]:
 
 def waiting_of_group(evidence: GroupEvidence) -> tuple[int | None, int | None, tuple[QueueWaiting, ...]]:
     """The number, when the oldest of its offsets were read, and the queues with the most; None: not known."""
-    known = [] if evidence.broadcasts else _known(evidence.group)
+    known = [] if evidence.broadcasts or evidence.group.state.lite else _known(evidence.group)
     if not known:
         return None, None, ()
     fullest = nlargest(MOST_QUEUES, (queue for queue in known if queue.consumer_lag > 0), _lag)

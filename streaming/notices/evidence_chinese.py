@@ -71,6 +71,7 @@ CHINESE_EVIDENCE = Sentences(
         ReasonKind.LITE_ASSIGN: "拉取消费者只消费手工指定给它的队列",
         ReasonKind.PROXY_CLIENT: "gRPC 客户端：由它的 Proxy 分配队列",
         ReasonKind.UNREADABLE: "没有客户端能读这个队列：没有读权限，或超出 readQueueNums",
+        ReasonKind.LITE_TOPICS: "消费 Lite Topic，不读取其队列和位点",
         ReasonKind.NO_ANSWER: "{broker_names} 没有应答",
         ReasonKind.ROUTE_NOT_KNOWN: "Topic 的路由未知",
         ReasonKind.NAME_SERVERS_DIFFER: "各 NameServer 上的路由不一致",

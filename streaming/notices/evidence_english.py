@@ -81,6 +81,7 @@ ENGLISH_EVIDENCE = Sentences(
         ReasonKind.LITE_ASSIGN: "a pull consumer takes the queues that its code assigns",
         ReasonKind.PROXY_CLIENT: "a gRPC client: its proxy shares out the queues",
         ReasonKind.UNREADABLE: "no client can read the queue: no read permission, or beyond readQueueNums",
+        ReasonKind.LITE_TOPICS: "it consumes lite topics, whose queues and offsets are not read",
         ReasonKind.NO_ANSWER: "no answer from {broker_names}",
         ReasonKind.ROUTE_NOT_KNOWN: "the topic's route is not known",
         ReasonKind.NAME_SERVERS_DIFFER: "name servers differ on the route",

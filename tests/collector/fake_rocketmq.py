@@ -110,6 +110,7 @@ class FakeCluster:
     unknown_offsets: set[Queue] = field(default_factory=set)  # of the group, by 14
     polls: dict[tuple[str, str], int] = field(default_factory=dict)  # that wait, by topic and broker
     popping: dict[str, list[str]] = field(default_factory=dict)  # topic -> groups
+    static: set[str] = field(default_factory=set)  # topics
     required_key: str | None = None
     refused: set[int] = field(default_factory=set)  # codes that ACL 2.0 does not permit
     clock_ahead_s: int = 0  # of the brokers
@@ -158,6 +159,7 @@ class FakeCluster:
                 }
                 for name, number in hosts.items()
             ],
+            "topicQueueMappingByBroker": {name: {} for name in hosts} if topic in self.static else {},
         }
 
     async def answer(self, node: "FakeNode", code: int, fields: dict[str, str]) -> tuple[int, bytes]:

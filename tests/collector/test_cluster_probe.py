@@ -568,6 +568,37 @@ def test_settings_of_the_group_reach_the_marker() -> None:
     play(scene, FakeCluster(groups={"g": FakeGroup([FakeClient("c1")], settings=settings)}))
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"settings": {"attributes": {"lite.bind.topic": "T", "priority.factor": "1"}}},
+        {"message_model": "LITE_SELECTIVE"},
+    ],
+)
+def test_a_group_that_consumes_lite_topics_is_asked_for_no_offsets_and_no_polls(how: dict[str, Any]) -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        assert told.marker().lite
+        assert not told.marker("h").lite
+        assert {event.group for event in told.of(ConsumeProgress)} == {"h"}
+        assert {group for group, _, _ in told.probe.shared.lags.by_topic()} == {"h"}
+
+    groups = {"g": FakeGroup([FakeClient("host-1@11@0@hoi3xrg9u3")], **how), "h": FakeGroup([FakeClient("c1")])}
+    play(scene, FakeCluster(groups=groups))
+
+
+def test_a_static_topic_has_no_lag() -> None:
+    """Its offsets are those of the queues that it is mapped to now, or was before."""
+
+    async def scene(told: Told) -> None:
+        await told.round()
+        await told.round()
+        assert {topic for _, topic, _ in told.probe.shared.lags.by_topic()} == {"%RETRY%g"}
+
+    fake = FakeCluster(groups={"g": FakeGroup([FakeClient("c1")])}, static={"T"})
+    play(scene, fake)
+
+
 def test_topics_that_brokers_are_set_to_pop_reach_the_marker() -> None:
     async def scene(told: Told) -> None:
         await told.round()

@@ -261,6 +261,16 @@ def test_settings_of_the_group_stand_in_every_marker_after(group: GroupTranslati
     assert (found.consume_enable, found.orderly) == (False, True)
 
 
+def test_a_group_that_consumes_lite_topics_says_so_by_its_settings_or_by_its_members(group: GroupTranslation) -> None:
+    assert marker(play(group, ids("a", "x"))).lite is False
+    for model, is_lite in (("LITE_SELECTIVE", True), ("CLUSTERING", False)):
+        body = ConsumerConnection((Connection("x"),), message_model=model)
+        found = play(group, ids("a", "x"), ConnectionsAnswer(ts=T0 + 1, broker="a", group="g", code=0, body=body))
+        assert marker(found).lite is is_lite
+    settings = SubscriptionGroupAnswer(ts=T0 + 2, broker="a", group="g", code=0, lite=True)
+    assert marker(play(group, settings, ts=T0 + 2)).lite is True
+
+
 # --- routes
 
 

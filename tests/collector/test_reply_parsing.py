@@ -204,6 +204,15 @@ def test_settings_are_read_by_group() -> None:
     assert settings["SELF_TEST_C_GROUP"].consume_message_orderly is False
 
 
+def test_a_group_that_is_bound_to_lite_topics_is_known_by_its_attributes() -> None:
+    groups = {"l": '{"lite.bind.topic":"P","lite.sub.model":"Shared"}', "n": "{}", "o": "null"}
+    rows = ",".join(f'"{name}":{{"groupName":"{name}","attributes":{text}}}' for name, text in groups.items())
+    settings, why = reply_parsing.group_settings(reply(f'{{"subscriptionGroupTable":{{{rows}}}}}'.encode()))
+    assert why is None
+    assert settings is not None
+    assert {name: one.is_lite for name, one in settings.items()} == {"l": True, "n": False, "o": False}
+
+
 def test_popping_groups_are_read_and_others_left_out() -> None:
     body = b'{"messageRequestModeMap":{"T":{"g":{"mode":"POP"},"h":{"mode":"PULL"}}}}'
     assert reply_parsing.popping_groups(reply(body)) == {("T", "g")}

@@ -296,6 +296,28 @@ def test_a_group_that_is_moved_back_to_remoting_clients_is_judged_as_such(client
     assert fleet.alert("UNPOLLED").state == "resolved"
 
 
+# --- lite topics
+
+
+@pytest.mark.parametrize("after_s", [0, 120])
+def test_nothing_is_judged_of_a_group_that_consumes_lite_topics(after_s: int) -> None:
+    """Each lite topic has a queue of its own: of the parent topic no offset moves, and no poll waits for it."""
+    fleet = Popping()
+    fleet.run(after_s)
+    fleet.round_fields = {"lite": True}
+    fleet.silence("a", "b")
+    fleet.run(900)
+    assert fleet.kinds() == {"a": {"EXCLUDED"}, "b": {"EXCLUDED"}}
+    assert (fleet.status().status, fleet.status().reason) == ("excluded", "LITE_TOPICS")
+    assert fleet.status().waiting is None
+    for offsets in fleet.offsets.values():
+        offsets.consumer = offsets.pulled = 0
+    fleet.run(300)
+    fleet.proxies = {A: (), B: ()}
+    fleet.run(900)
+    assert not fleet.fired()
+
+
 # --- proxies that restart
 
 

@@ -399,6 +399,21 @@ def test_what_a_static_topic_is_mapped_to_is_not_looked_at() -> None:
     assert fleet.status().counts == {"EXCLUDED": 1}
 
 
+def test_what_stands_still_in_a_static_topic_is_no_stall_whatever_its_members_run() -> None:
+    """A queue that is mapped to another broker by now keeps its lag for ever."""
+    fleet = Fleet()
+    fleet.static_topics.add("T")
+    fleet.join("x", report={"client_rebalance": False})
+    fleet.run(60)
+    fleet.stick()
+    fleet.run(900)
+    assert fleet.finding("a0").reason == "STATIC_TOPIC"
+    assert fleet.status().waiting is None
+    fleet.leave("x")
+    fleet.run(900)
+    assert fleet.alerts() == []
+
+
 def test_a_topic_that_takes_the_place_of_a_static_one_is_judged() -> None:
     fleet = Fleet()
     fleet.join("x", "y")

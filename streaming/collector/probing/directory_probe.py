@@ -126,7 +126,10 @@ class DirectoryProbe:
             self._translation.group(name).take(answer)
 
     def _combined(self, name: str, of_brokers: list[GroupSettings]) -> dict[str, Any]:
-        """A group consumes if any broker lets it, and is orderly, or pops a topic, if any broker says so."""
+        """A group consumes if any broker lets it.
+
+        It is orderly, pops a topic, or is bound to lite topics if any broker says so.
+        """
         enabled = [one.consume_enable for one in of_brokers if one.consume_enable is not None]
         orderly = [one.consume_message_orderly for one in of_brokers if one.consume_message_orderly is not None]
         pops = {topic for pairs in self._popping.values() for topic, group in pairs if group == name}
@@ -134,6 +137,7 @@ class DirectoryProbe:
             "consume_enable": any(enabled) if enabled else None,
             "orderly": any(orderly) if orderly else None,
             "pop_topics": tuple(sorted(pops)),
+            "lite": any(one.is_lite for one in of_brokers),
         }
 
     def forget_group(self, name: str) -> None:

@@ -123,7 +123,7 @@ class GroupProbe:
         return Footprint(
             brokers=tuple(sorted(self._group.brokers)),
             asked_through={c: broker for c, broker in through.items() if broker and not is_proxy_client(c)},
-            has_offsets=self._message_model != BROADCASTING,
+            has_offsets=not self._keeps_offsets_elsewhere,
             topics=tuple(self.topics),
             beyond_read={broker: self._beyond_read.number_on(broker) for broker in self._group.brokers},
             polls={broker: self._polls.number_on(broker) for broker in self._group.brokers},
@@ -301,10 +301,14 @@ class GroupProbe:
 
     # --- its offsets
 
+    @property
+    def _keeps_offsets_elsewhere(self) -> bool:
+        """True of broadcasting consumers, which keep them to themselves, and of lite topics, which have their own."""
+        return self._message_model == BROADCASTING or self._group.is_lite
+
     def _offsets_due(self, members: Members) -> list[str]:
-        """Broadcasting consumers keep their offsets to themselves. A group that never had members costs nothing; where
-        all have left, offsets say whether anybody misses it."""
-        if not self._policy.offsets_ms or self._message_model == BROADCASTING:
+        """A group that never had members costs nothing; where all have left, offsets say whether anybody misses it."""
+        if not self._policy.offsets_ms or self._keeps_offsets_elsewhere:
             return []
         is_worth_it = self._had_members or self._policy.backlogs > 0
         brokers = frozenset(members if is_worth_it else ())
@@ -323,7 +327,7 @@ class GroupProbe:
             return
         named = answer.table or ()
         committed = {row.topic for row in named}
-        self._shared.lags.answered(self.name, broker, (*named, *self._beyond_read.known(broker)))
+        self._note_lags(broker, named, routes)
         self._unread.stored(broker, committed)
         if is_empty:
             self._group.know((), committed)
@@ -332,7 +336,13 @@ class GroupProbe:
         for topic in sorted(hosted - committed - {retry_topic(self.name)}):
             self._take((await self._transport.consume_stats(broker, self.name, topic))[0])
         await self._ask_polls(broker, {topic for topic, route in routes.items() if route.lets_read(broker)})
-        await self._ask_beyond_read(broker, named)
+        await self._ask_beyond_read(broker, named, routes)
+
+    def _note_lags(self, broker: str, named: Iterable[answers.OffsetRow], routes: RoutesOfGroup) -> None:
+        """Not of static topics: a queue that is mapped to another broker by now keeps its lag for ever."""
+        static = {topic for topic, route in routes.items() if route.static}
+        rows = [row for row in named if row.topic not in static] if static else named
+        self._shared.lags.answered(self.name, broker, (*rows, *self._beyond_read.known(broker)))
 
     async def _ask_polls(self, broker: str, readable: Collection[str]) -> None:
         """Whether clients that own no queue wait for messages of these topics."""
@@ -343,7 +353,7 @@ class GroupProbe:
                 self._polls.refused(broker, answer.code, self._clock.steady_ms())
                 return
 
-    async def _ask_beyond_read(self, broker: str, named: Collection[answers.OffsetRow]) -> None:
+    async def _ask_beyond_read(self, broker: str, named: Collection[answers.OffsetRow], routes: RoutesOfGroup) -> None:
         """The queues that consume stats do not name, one by one. A broker answers that from its memory."""
         due = self._beyond_read.due(broker, named, self._clock.steady_ms())
         if not due:
@@ -351,7 +361,7 @@ class GroupProbe:
         answer = await self._transport.offsets_one_by_one(broker, self.name, due)
         rows = answer.table or ()
         self._beyond_read.answered(broker, rows)
-        self._shared.lags.answered(self.name, broker, (*named, *self._beyond_read.known(broker)))
+        self._note_lags(broker, named, routes)
         if rows:
             self._take(answer)
 

@@ -14,6 +14,7 @@ from streaming.collector.translation.reports import message_model
 from streaming.collector.wire import answers
 
 SUBSCRIPTION_TURNS_MS = 120_000  # heartbeats come every 30 s
+LITE_SELECTIVE = "LITE_SELECTIVE"  # MessageModel of clients that subscribe to lite topics, from 5.5 on
 
 
 class Profile(NamedTuple):
@@ -54,6 +55,7 @@ class BrokerView:
     def __init__(self, name: str) -> None:
         self.name = name
         self.ids: tuple[str, ...] | None = None
+        self.is_lite = False  # whether its clients consume lite topics, by their newest connections
         self._list_ts = -1
         self._connections_ts = -1
         self._profiles: dict[str, Profile] = {}
@@ -105,6 +107,7 @@ class BrokerView:
             self._heartbeats_from_ts.clear()
         elif answer.code == answers.SUCCESS and answer.body is not None:
             self._connections_ts = answer.ts
+            self.is_lite = answer.body.message_model == LITE_SELECTIVE
             self._take_profiles(answer.body)
             self._note_subscriptions(answer.ts, answer.body.subscription_table or {})
 

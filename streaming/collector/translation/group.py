@@ -161,6 +161,11 @@ class GroupTranslation:
         self._settings.take(answer)
         return []
 
+    @property
+    def is_lite(self) -> bool:
+        """True if it consumes lite topics, by its settings or by its members' message model."""
+        return self._settings.lite or any(view.is_lite for view in self.brokers.values())
+
     def alive_twice(self, broker: str) -> frozenset[str]:
         """Ids of which the broker has two connections that are alive."""
         return self.brokers[broker].alive_twice() if broker in self.brokers else frozenset()
@@ -303,6 +308,7 @@ class GroupTranslation:
             offsets=tuple(content.offsets),
             heartbeats=tuple(content.heartbeats),
             polls=tuple(content.polls),
+            lite=self.is_lite,
         )
 
     def _subscribed(self, lists: Mapping[str, answers.ConsumerListAnswer]) -> tuple[str, ...] | None:

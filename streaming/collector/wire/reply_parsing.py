@@ -29,12 +29,22 @@ class Asked(NamedTuple):
         return {**self._asdict(), **_outcome(reply, error)}
 
 
+class _GroupAttributes(Struct, frozen=True):
+    lite_bind_topic: str | None = field(name="lite.bind.topic", default=None)  # SubscriptionGroupAttributes of 5.5
+
+
 class GroupSettings(Struct, frozen=True, rename="camel"):
     """``SubscriptionGroupConfig``, as far as it is of use."""
 
     group_name: str
     consume_enable: bool | None = None
     consume_message_orderly: bool | None = None
+    attributes: _GroupAttributes | None = None
+
+    @property
+    def is_lite(self) -> bool:
+        """True if it is bound to the lite topics of a parent topic."""
+        return self.attributes is not None and bool(self.attributes.lite_bind_topic)
 
 
 class BrokerRuntime(NamedTuple):

@@ -8,7 +8,7 @@ from streaming.core.alerts.candidates import AlertCandidate
 from streaming.core.alerts.deploy_wait import comes_of_members_that_differ
 from streaming.core.alerts.details import AlertDetails
 from streaming.core.alerts.phases import PENDING_PHASES, AlertReason, Signal
-from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
+from streaming.core.evidence.exclusions import OF_WHOLE_GROUPS, PERMANENT_EXCLUSIONS
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.stalls import has_members_again, has_waited_too_long
 from streaming.core.finding_kinds import (
@@ -177,8 +177,8 @@ def _is_long_gone(group: Group, index: int, at: RoundResult) -> bool:
 def _why_excluded(alert: Alert, at: RoundResult) -> ReasonKind | None:
     """Why evenkeel judges nothing any more that the alert is about. That it is not judged does not say it is right."""
     if alert.kind not in ALERTING_OF_QUEUES:
-        is_configured = at.evidence.exclusion is ReasonKind.CONFIGURED
-        is_judged = Kind(alert.kind) in WHATEVER_MEMBERS_RUN and not is_configured
+        is_left_out = at.evidence.exclusion in OF_WHOLE_GROUPS
+        is_judged = Kind(alert.kind) in WHATEVER_MEMBERS_RUN and not is_left_out
         return None if is_judged else at.evidence.exclusion
     verdicts = [at.verdicts[index] for index in alert.queues if index in at.verdicts]
     is_excluded = bool(verdicts) and all(verdict.kind is Kind.EXCLUDED for verdict in verdicts)

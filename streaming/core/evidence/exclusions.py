@@ -10,10 +10,13 @@ from streaming.core.state.group_state import HeartbeatProfile, RunningProfile
 
 PULLS, PUSHES = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"  # ConsumeType of pull and of push consumers
 
-# These exclusions hold no matter which members come and go.
-PERMANENT_EXCLUSIONS = frozenset(
-    {ReasonKind.CONFIGURED, ReasonKind.STATIC_TOPIC, ReasonKind.NOT_SUBSCRIBED, ReasonKind.UNREADABLE}
-)
+# Of groups of which nothing is judged, not even lists and offsets. A lite topic has a queue and offsets of its own
+# (``LiteUtil.toLmqName``). So a group that consumes lite topics never moves an offset of their parent topic.
+OF_WHOLE_GROUPS = frozenset({ReasonKind.CONFIGURED, ReasonKind.LITE_TOPICS})
+# These do not depend on which members come and go.
+PERMANENT_EXCLUSIONS = OF_WHOLE_GROUPS | {
+    ReasonKind.STATIC_TOPIC, ReasonKind.NOT_SUBSCRIBED, ReasonKind.UNREADABLE
+}  # fmt: skip
 
 # host@process@index@time in base 36 (that of C# has capitals); of the C++ SDK host@process#index_milliseconds
 _GRPC_CLIENT_ID = re.compile(r"[^@]+@[0-9]+(@[0-9]+@[0-9a-zA-Z]+|#[0-9]+_[0-9]{13})")

@@ -239,12 +239,14 @@ class GroupEvidence:
 
     @cached_property
     def exclusion(self) -> ReasonKind | None:
-        """Why evenkeel does not judge the group: a rule says so, or every member that has reported is excluded.
+        """Why evenkeel does not judge the group: a rule says so, it consumes lite topics, or every member is excluded.
 
         What a member runs that was not asked yet is not known.
         """
         if self.group.rule.excluded:
             return ReasonKind.CONFIGURED
+        if self.group.state.lite:
+            return ReasonKind.LITE_TOPICS
         heard = [
             m for m in self.members.values() if m.exclusion or m.running is not None or m.client.unanswered_since_ts
         ]

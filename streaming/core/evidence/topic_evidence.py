@@ -7,7 +7,7 @@ from schemas import observed
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from schemas.reasons import Reason, ReasonDetails, ReasonKind
-from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
+from streaming.core.evidence.exclusions import OF_WHOLE_GROUPS, PERMANENT_EXCLUSIONS
 from streaming.core.evidence.expected_owners import NotKnown
 from streaming.core.evidence.grace import grace_of, last_change
 from streaming.core.evidence.group_evidence import GroupEvidence
@@ -245,10 +245,10 @@ class TopicEvidence(TopicShares):
 
     @cached_property
     def exclusion(self) -> ReasonKind | None:
+        if self.topic.is_static and self.of_group.exclusion not in OF_WHOLE_GROUPS:
+            return ReasonKind.STATIC_TOPIC  # whatever its members run: its offsets say nothing
         if self.of_group.exclusion is not None and not self.is_polled:
             return self.of_group.exclusion
-        if self.topic.is_static:
-            return ReasonKind.STATIC_TOPIC
         if self.topic.name in self.group.state.pop_topics and not self._shares_out_itself() and not self.is_polled:
             return ReasonKind.POP
         if self.members and not self.of_group.subscribed.get(self.topic.name):

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from schemas.facts import Kind, Severity
 from schemas.identity import is_retry_topic
 from schemas.observed import MoreMembersThanQueues
-from schemas.reasons import ReasonKind
+from streaming.core.evidence.exclusions import OF_WHOLE_GROUPS
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import KINDS, WHATEVER_MEMBERS_RUN
 from streaming.core.findings.inconsistent_subscription import inconsistent_subscription
@@ -61,7 +61,7 @@ def lasting_group_findings(evidence: GroupEvidence, found: list[GroupFinding]) -
 
 def find_group_findings(evidence: GroupEvidence, since: Since) -> list[GroupFinding]:
     """The findings of now, each with its begin. Where all members are excluded, only lists and offsets count."""
-    if evidence.exclusion is ReasonKind.CONFIGURED:
+    if evidence.exclusion in OF_WHOLE_GROUPS:
         return []
     before = {(kept.kind, kept.topic): kept.since_ts for kept in evidence.group.state.group_findings}
     return [

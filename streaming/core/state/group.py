@@ -141,9 +141,13 @@ class Group:
         return 0 < topic.unsubscribed_ts <= until_ts - UNSUBSCRIBED_AFTER_MS
 
     def subscribed_queues(self) -> list[Queue]:
-        """Those of the topics that the group has not given up."""
-        given_up = {index for index, topic in enumerate(self.state.topics) if self.has_given_up(topic)}
-        return [queue for queue in self.state.queues if queue.topic not in given_up]
+        """Those in which messages may wait for the group: not of topics that it has given up.
+
+        Nor of static topics: a queue that is mapped to another broker by now keeps its lag for ever.
+        """
+        topics = enumerate(self.state.topics)
+        others = {index for index, topic in topics if topic.is_static or self.has_given_up(topic)}
+        return [queue for queue in self.state.queues if queue.topic not in others]
 
     def client_ids(self, indices: Iterable[int]) -> tuple[str, ...]:
         clients = self.state.clients

@@ -367,6 +367,7 @@ class GroupState(Packed):
     told_waiting: int = 0  # how many messages wait for it by its newest group fact
     marker_sources: list[MarkerSource] = field(default_factory=list)  # the one that the group follows is first
     setbacks: list[Setback] = field(default_factory=list)  # at most one of a queue
+    lite: bool = False  # whether it consumes lite topics
 
 
 def left_the_route(queue: Queue) -> bool:
