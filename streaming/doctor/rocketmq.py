@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from uuid import uuid4
 
 from streaming.collector.from_config import credentials_of, tls_of
-from streaming.collector.probing.policy import policy_of
+from streaming.collector.probing.policy import SYNCER_GROUP, policy_of
 from streaming.collector.wire import reply_parsing, requests
 from streaming.collector.wire.answers import REMARK_CHARACTERS, REQUEST_CODE_NOT_SUPPORTED
 from streaming.collector.wire.client import NO_NAME_SERVER, Lane, RemotingClient, Reply
+from streaming.collector.wire.proxy_messages import SYNCER_TOPIC
 from streaming.collector.wire.requests import Code, Request
 from streaming.config.sections import Config
 from streaming.config.values import server_list
@@ -63,7 +64,7 @@ class _Look:
         self._policy = policy_of(config, cluster)
         self._clock_limit_ms = self._policy.timing.ahead_of_clock_ms
         self._timeout_s = min(collector.timeout_seconds, ANSWER_WITHIN_S)
-        self._user = collector.access_key
+        self._user, self._names_proxies = collector.access_key, bool(collector.proxies.get(cluster))
         self._few = asyncio.Semaphore(BROKERS_AT_ONCE)
         self.client = RemotingClient(
             self._timeout_s, tls_of(collector), credentials_of(collector), allowed=networks(collector.networks)
@@ -127,6 +128,8 @@ class _Look:
         found = [_answered(Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, reply)]
         for request, lane in ((requests.message_request_modes(), Lane.LISTS), (requests.producers(), Lane.TABLES)):
             found.append(_answered(request.code, await self._ask(address, request, TABLES_WITHIN_S, lane)))
+        if not self._names_proxies and groups and {SYNCER_GROUP, requests.READER} <= groups.keys():
+            found.append(await self._permission_to_read(address))
         known = sorted((groups or {}).items())
         # a group that may not consume is refused its polls by the same code as a user without the right
         consuming = (name for name, settings in known if settings.consume_enable is not False)
@@ -138,12 +141,16 @@ class _Look:
             found.append(_answered(request.code, await self._ask(address, request, TABLES_WITHIN_S, lane)))
         return found
 
+    async def _permission_to_read(self, address: str) -> judge.Answered:
+        """What proxies write: at its end, where there is nothing yet."""
+        end = await self._ask(address, requests.max_offset(SYNCER_TOPIC, 0), TABLES_WITHIN_S, Lane.TABLES)
+        request = requests.messages(SYNCER_TOPIC, 0, reply_parsing.offset(end) or 0, 1)
+        return _answered(request.code, await self._ask(address, request, TABLES_WITHIN_S, Lane.TABLES))
+
     def _note_permissions(self, where: str, answers: Sequence[judge.Answered]) -> None:
         user = self._user or "USER (and name it in collector.access_key)"
         given = f"mqadmin createAcl -n {self._servers[0]} -c CLUSTER -s User:{user}"
-        self._found += judge.permissions(
-            where, answers, f"{given} -r 'Cluster:*,Topic:*,Group:*' -a 'Get,List' -d Allow"
-        )
+        self._found += judge.permissions(where, answers, given)
 
     async def _ask(self, address: str, request: Request, within_s: float = 0, lane: Lane = Lane.LISTS) -> Reply:
         return await self.client.ask(address, request, within_s or self._timeout_s, lane)

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import ssl
+import struct
 import threading
 import time
 from collections import Counter
@@ -11,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import msgspec
 
@@ -21,6 +23,7 @@ STORED_TS = 1_700_000_000_000  # of the message consumed last, in every queue
 Queue = tuple[str, str, int]  # topic, broker name, queue id
 OFFSET = -1  # instead of a code: the body is an offset, which stands in the header of a successful answer
 POLLS = -2  # the same of a number of polls
+MESSAGES = -3  # the body is the offset after the messages, a blank, and the messages
 
 
 @dataclass
@@ -37,6 +40,7 @@ class FakeClient:
     properties: dict[str, str] = field(default_factory=dict)
     popped: list[Queue] = field(default_factory=list)
     heartbeat_ts: int = 0
+    host: str = "10.0.0.1"  # from which it is connected
 
     def running_info(self, group: str) -> bytes:
         properties = {
@@ -109,10 +113,12 @@ class FakeCluster:
     offsets: dict[Queue, tuple[int, int, int]] = field(default_factory=dict)
     unknown_offsets: set[Queue] = field(default_factory=set)  # of the group, by 14
     polls: dict[tuple[str, str], int] = field(default_factory=dict)  # that wait, by topic and broker
+    written: dict[tuple[str, str], list[bytes]] = field(default_factory=dict)  # messages, by topic and broker
     popping: dict[str, list[str]] = field(default_factory=dict)  # topic -> groups
     static: set[str] = field(default_factory=set)  # topics
     required_key: str | None = None
     refused: set[int] = field(default_factory=set)  # codes that ACL 2.0 does not permit
+    refused_by: dict[str, set[int]] = field(default_factory=dict)  # by the broker's name
     clock_ahead_s: int = 0  # of the brokers
     nodes: "dict[str, FakeNode]" = field(default_factory=dict)
     name_servers: "list[FakeNode]" = field(default_factory=list)
@@ -165,7 +171,7 @@ class FakeCluster:
     async def answer(self, node: "FakeNode", code: int, fields: dict[str, str]) -> tuple[int, bytes]:
         if self.required_key is not None and fields.get("AccessKey") != self.required_key:
             return 1, b""
-        if code in self.refused:
+        if code in self.refused or code in self.refused_by.get(node.name, ()):
             return 16, b""
         if is_proxy(node.name) and code != 203:
             return (1, b"") if code == 38 else (3, b"")
@@ -219,7 +225,7 @@ class FakeCluster:
         table = group.topics if group.subscription_table is None else group.subscription_table
         body = {
             "connectionSet": [
-                {"clientId": m.client_id, "clientAddr": f"10.0.0.1:{n}", "language": "JAVA", "version": 479}
+                {"clientId": m.client_id, "clientAddr": f"{m.host}:{n}", "language": "JAVA", "version": 479}
                 for n, m in list(enumerate(members))[:: 1 if node.requests[203] % 2 else -1]
             ],
             "consumeType": group.consume_type,
@@ -263,7 +269,16 @@ class FakeCluster:
             return 22, b""
         return OFFSET, str(self.offsets.get(queue, (0, 0, 0))[1]).encode()
 
+    def _11(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
+        """As a broker, it makes a group that it does not know."""
+        self.groups.setdefault(fields["consumerGroup"], FakeGroup())
+        begin = int(fields["queueOffset"])
+        found = self.written.get((fields["topic"], node.name), [])[begin:][: int(fields["maxMsgNums"])]
+        return (MESSAGES, b"%d %s" % (begin + len(found), b"".join(found))) if found else (19, b"")
+
     def _30(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
+        if written := self.written.get((fields["topic"], node.name)):
+            return OFFSET, str(len(written)).encode()
         queue = (fields["topic"], node.name, int(fields["queueId"]))
         return OFFSET, str(self.offsets.get(queue, (0, 0, 0))[0]).encode()
 
@@ -417,6 +432,23 @@ class _Session(asyncio.Protocol):
         self.transport.write(written)
 
 
+def message(body: bytes, ts: int = STORED_TS, *, flags: int = 0, topic: bytes = b"T") -> bytes:
+    """As a broker stores it (``MessageDecoder.encode``), with addresses of IPv6 if flags say so."""
+    born, stored = (bytes(20 if flags & bit else 8) for bit in (16, 32))
+    before = struct.pack(">IiiqqiQ", crc32(body) & 0x7FFFFFFF, 0, 0, 0, 0, flags, ts)
+    written = b"\xda\xa3\x20\xa7" + before + born + struct.pack(">q", ts) + stored
+    written += (
+        struct.pack(">iqi", 0, 0, len(body)) + body + bytes((len(topic),)) + topic + struct.pack(">h", 3) + b"a\1b"
+    )
+    return struct.pack(">i", 4 + len(written)) + written
+
+
+def syncer_message(proxy_id: str, ts: int = STORED_TS, **how: Any) -> bytes:
+    """What a proxy writes of a client, as far as it is of use."""
+    said = {"clientId": "host-1@4711@0@hoi3xrg9u3", "heartbeatType": "REGISTER", "localProxyId": proxy_id}
+    return message(json.dumps(said).encode(), ts, **how)
+
+
 def is_probe(code: int, fields: dict[str, str]) -> bool:
     """What a standby asks; a collector that asks the cluster asks more than that by each connection."""
     return code == 106 or fields.get("consumerGroup") == standby_probe.GROUP
@@ -429,6 +461,9 @@ def response(opaque: int, code: int = 0, body: bytes = b"") -> bytes:
         code, fields, body = 0, b'"offset":"%s"' % body, b""
     if code == POLLS:
         code, fields, body = 0, b'"pollingNum":"%s"' % body, b""
+    if code == MESSAGES:
+        following, _, body = body.partition(b" ")
+        code, fields = 0, b'"nextBeginOffset":"%s"' % following
     header = b'{"code":%d,"extFields":{%s},"flag":1,"language":"JAVA","opaque":%d,"remark":"not set","version":479}'
     written = header % (code, fields, opaque)
     length = 4 + len(written) + len(body)

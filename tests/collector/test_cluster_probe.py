@@ -50,6 +50,7 @@ class Told:
         clock: Clock | None = None,
         allowed: Sequence[Network] = (),
         may_ask: Callable[[], bool] = lambda: True,
+        names_proxies: bool = True,
     ) -> None:
         self.fake = fake
         self.events: list[AnyEvent] = []
@@ -57,7 +58,7 @@ class Told:
         client = RemotingClient(
             policy.timeout_ms / 1000, credentials=credentials, clock=clock, allowed=allowed, may_ask=may_ask
         )
-        proxies = [proxy.address for proxy in fake.proxies]
+        proxies = [proxy.address for proxy in fake.proxies if names_proxies]
         self.probe = ClusterProbe(
             "prod", policy, client, fake.namesrv, "collector 1", self.events.extend, self.lines.append, proxies=proxies
         )

@@ -13,6 +13,7 @@ from streaming.collector.probing.follow_ups import TRIES_AT_MOST
 from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS, LOOK_MS
 from streaming.collector.probing.live_transport import RUNNING_INFO_TIMEOUT_MS
 from streaming.collector.probing.policy import DEFAULT_POLICY, TABLES_TIMEOUT_MS
+from streaming.collector.probing.proxy_search import AT_MOST, NEW_FOR_MS, NEW_READ_MS, READ_MS
 from streaming.collector.probing.queues_beyond_read import ASKED_AT_ONCE
 from streaming.collector.probing.route_probe import RETRY_ROUTE_MS
 from streaming.collector.wire.client import Lane
@@ -54,6 +55,10 @@ def test_numbers_are_those_of_the_code() -> None:
     assert client_schedule.SLOW_ANSWER_MS == 1_000
     assert f"left the route in the last {KEEP_WATCHING_MS // 60_000} minutes" in TEXT
     assert f"{ASKED_AT_ONCE} queues of a group at most each time" in TEXT
+    assert f"At most {AT_MOST} messages of one broker" in TEXT
+    assert f"every {NEW_READ_MS // 1000} s for five\n  minutes after a proxy has come" in TEXT
+    assert f"every {READ_MS // 60_000} minutes otherwise" in TEXT
+    assert NEW_FOR_MS == 5 * 60_000
     assert FOLLOW_UPS_A_MINUTE == TRIES_AT_MOST == 4
     assert "gets\nfour of them a minute at most" in TEXT
     assert "four brokers were tried" in TEXT

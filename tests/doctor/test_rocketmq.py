@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from streaming.collector.wire.requests import Code
+from streaming.collector.probing.policy import SYNCER_GROUP
+from streaming.collector.wire.requests import READER, Code
 from streaming.config.sections import Config
 from streaming.doctor.checks import Check, Verdict
 from streaming.doctor.rocketmq import checks
-from tests.collector.fake_rocketmq import FakeCluster, FakeNode, served
+from tests.collector.fake_rocketmq import FakeCluster, FakeGroup, FakeNode, served
 from tests.collector.test_cluster_probe import two_clients
 
 NOWHERE = "127.0.0.1:1"
@@ -17,7 +18,9 @@ NOWHERE = "127.0.0.1:1"
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCluster]:
     monkeypatch.setattr(FakeNode, "replicas", lambda node: [(0, node.address)])
-    with served(two_clients()) as fake:
+    fake = two_clients()
+    fake.groups |= {SYNCER_GROUP: FakeGroup(), READER: FakeGroup()}  # as in a cluster with proxies
+    with served(fake):
         yield fake
 
 
@@ -46,6 +49,7 @@ def test_all_is_fine_but_what_the_fake_does_not_say(cluster: FakeCluster) -> Non
 def test_each_request_is_sent_once_and_no_client_is_asked(cluster: FakeCluster) -> None:
     looked(cluster.namesrv[0])
     of_brokers = {code: 1 for code in Code if code not in (105, 106)}
+    of_brokers[Code.GET_MAX_OFFSET] += 1  # the end of what proxies write, which is read from there
     assert [node.requests for node in cluster.nodes.values()] == [of_brokers, of_brokers]
     assert cluster.name_servers[0].requests == {105: 1, 106: 1}
     assert not cluster.asked_of_clients
@@ -79,6 +83,19 @@ def test_request_that_is_not_permitted(cluster: FakeCluster) -> None:
     assert "mqadmin createAcl" in refused[0].mend
     assert "User:evenkeel-user" in refused[0].mend
     assert all("208" not in check.found for check in found["requests", Verdict.FINE])
+
+
+def test_what_proxies_write_need_not_be_permitted(cluster: FakeCluster) -> None:
+    """Unless they listen on another port."""
+    cluster.refused = {Code.PULL_MESSAGE}
+    found = looked(cluster.namesrv[0])
+    assert ("requests", Verdict.WRONG) not in found
+    one, _ = (check for check in found["requests", Verdict.UNKNOWN] if check.found.startswith("11 "))
+    assert one.found == "11 refused: code 16: not set: proxies on another port than 8080 are not found"
+    assert "-r 'Topic:DefaultHeartBeatSyncerTopic,Group:TOOLS_CONSUMER' -a Sub" in one.mend
+    before = [node.requests[Code.PULL_MESSAGE] for node in cluster.nodes.values()]
+    looked(cluster.namesrv[0], proxies={"prod": "10.0.0.5:9090"})
+    assert [node.requests[Code.PULL_MESSAGE] for node in cluster.nodes.values()] == before
 
 
 def test_wrong_key_is_refused_everywhere(cluster: FakeCluster) -> None:

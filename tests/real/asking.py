@@ -14,6 +14,7 @@ from streaming.collector.wire.reply_parsing import Asked
 from streaming.collector.wire.requests import MOST_BYTES, Code, Outcome, Request, RequestCounts
 
 UPDATE_AND_CREATE_TOPIC = 17
+UPDATE_BROKER_CONFIG = 25
 UPDATE_AND_CREATE_SUBSCRIPTIONGROUP = 200
 RESET_OFFSET = 222  # INVOKE_BROKER_TO_RESET_OFFSET, as mqadmin resetOffsetByTime sends it
 TIMEOUT_S = 5
@@ -52,9 +53,12 @@ def tell(address: str, code: int, fields: Mapping[str, str], body: bytes = b"") 
                 return frame
 
 
-def set_group(broker_address: str, group: str, *, fifo: bool) -> None:
+def set_group(broker_address: str, group: str, *, fifo: bool = False, consumes: bool = True) -> None:
     """Create a consumer group on a broker, or change it."""
-    config = {"groupName": group, "consumeMessageOrderly": fifo, "retryQueueNums": 1, "retryMaxTimes": 16}
+    config = {
+        "groupName": group, "consumeMessageOrderly": fifo, "consumeEnable": consumes, "retryQueueNums": 1,
+        "retryMaxTimes": 16,
+    }  # fmt: skip
     answer = tell(broker_address, UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, json.dumps(config).encode())
     assert answer.code == 0, answer.remark
 
@@ -62,6 +66,13 @@ def set_group(broker_address: str, group: str, *, fifo: bool) -> None:
 def brokers_known_to(namesrv: str) -> dict[str, str]:
     """Addresses by broker name; none of a name server that does not answer."""
     return reply_parsing.broker_addresses(ask(namesrv, requests.cluster_info()))[0] or {}
+
+
+def configure(broker_address: str, **settings: object) -> None:
+    """Change settings of a broker. It writes them to its file, so they are also those of its next life."""
+    body = "".join(f"{key}={value}\n" for key, value in settings.items())
+    answer = tell(broker_address, UPDATE_BROKER_CONFIG, {}, body.encode())
+    assert answer.code == 0, answer.remark
 
 
 def queues_of(namesrv: str, topic: str) -> dict[str, int]:

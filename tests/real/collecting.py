@@ -1,10 +1,14 @@
 """``evenkeel collect`` as a process of its own."""
 
+import json
 import signal
 import subprocess
 import time
 from pathlib import Path
 
+from schemas.facts import Fact
+from streaming.core.default_settings import DEFAULT_SETTINGS
+from streaming.replay.core_engine import core_facts
 from tests.e2e.job import EVENKEEL, PATIENCE_S, child_environment
 
 
@@ -58,3 +62,22 @@ class Collecting:
             self._process.wait()
         if kind is None:
             assert status == 0, self.log
+
+
+class Judging:
+    """A collector that writes events to a file, and what the core makes of those that are there by now."""
+
+    def __init__(self, folder: Path, namesrv: str, include: str = "*") -> None:
+        """``include``: a pattern of groups."""
+        self.events = folder / "events.jsonl"
+        keys = {
+            "clusters.real": namesrv, "include": [include], "output": "file", "file": str(self.events),
+            "state": str(folder / "state"),
+        }  # fmt: skip
+        config = folder / "evenkeel.toml"
+        config.write_text("[collector]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items()))
+        self.collecting = Collecting(config, folder / "recording.jsonl.gz")
+
+    def facts(self) -> list[Fact]:
+        whole, _, _ = self.events.read_bytes().rpartition(b"\n")
+        return core_facts(whole.splitlines(), DEFAULT_SETTINGS)

@@ -119,6 +119,13 @@ class ProxiedRocketMQ(LoopbackRocketMQ):
         """The client ids that a proxy lists, in order."""
         return asking.members_of(self.proxies[proxy].remoting, group)
 
+    def add_proxy(self, name: str, namesrv: str = "") -> Proxy:
+        """One more, by another way to the cluster; returns when it serves."""
+        settings = {"proxyMode": "CLUSTER", "namesrvAddr": namesrv or self.namesrv}
+        proxy = self._start_proxy(Proxy, name, settings)
+        self.wait_for_proxy(name)
+        return proxy
+
     def wait_for_proxy(self, name: str) -> None:
         """Until it serves. One that gave up, since the machine was too busy to answer it, is started again."""
         proxy = self.proxies[name]

@@ -5,6 +5,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -14,8 +15,9 @@ from streaming.collector.wire import reply_parsing, requests
 from streaming.collector.wire.answers import REQUEST_CODE_NOT_SUPPORTED, SUCCESS
 from streaming.collector.wire.reply_parsing import Asked
 from tests.real import asking
+from tests.real.collecting import Judging
 from tests.real.go import missing_go
-from tests.real.proxies import SYNCER_GROUP, GrpcConsumer, LocallyProxiedRocketMQ, ProxiedRocketMQ
+from tests.real.proxies import SYNCER_GROUP, SYNCER_TOPIC, GrpcConsumer, LocallyProxiedRocketMQ, ProxiedRocketMQ
 from tests.real.rocketmq import Consumer
 
 pytestmark = [
@@ -26,6 +28,7 @@ pytestmark = [
 ]
 
 BROKER = "broker-a"
+GET_ALL_CONSUMER_OFFSET = 43
 POLLING_INFO = 200055
 GRPC_ID = re.compile(r"[^@]+@\d+@\d+@[0-9a-z]+")
 
@@ -126,6 +129,24 @@ def test_a_broker_lists_the_proxies_as_consumers_of_their_own_topic(watched: Wat
     assert body is not None
     assert body.message_model == "BROADCASTING"
     assert len({one.address for one in body.connection_set or ()}) == len(watched.cluster.proxies)
+
+
+def test_a_collector_finds_proxies_on_any_port_by_what_they_write(watched: Watched, tmp_path: Path) -> None:
+    """It changes nothing at the broker: no group is made, and no offset of its own is committed."""
+    cluster, address = watched.cluster, watched.cluster.brokers[BROKER].address
+    groups = set(reply_parsing.group_settings(asking.ask(address, requests.subscription_groups()))[0] or ())
+    judging = Judging(tmp_path, cluster.namesrv)
+    with judging.collecting as collecting:
+        for proxy in cluster.proxies.values():
+            cluster.wait_until(lambda one=proxy: f"found proxy {one.remoting}" in collecting.log, "it is found")
+        member = watched.java.started_id or ""
+        cluster.wait_until(lambda: f'"{member}"' in judging.events.read_text(), "its client is a member")
+        assert ":8080" not in collecting.log
+        assert "does not give the messages" not in collecting.log
+    assert set(reply_parsing.group_settings(asking.ask(address, requests.subscription_groups()))[0] or ()) == groups
+    committed = asking.tell(address, GET_ALL_CONSUMER_OFFSET, {}).body
+    assert f"{SYNCER_TOPIC}@{requests.READER}".encode() not in committed
+    assert b"pushed@pushes" in committed
 
 
 @pytest.mark.parametrize("group", ["pushes", "nobody-of-this-name"])

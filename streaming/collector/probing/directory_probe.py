@@ -9,12 +9,13 @@ from streaming.collector.probing.group_schedule import GroupSchedule
 from streaming.collector.probing.live_transport import LiveTransport
 from streaming.collector.probing.policy import SYNCER_GROUP
 from streaming.collector.probing.proxies import Proxies
+from streaming.collector.probing.proxy_search import ProxySearch
 from streaming.collector.probing.transport import Record
 from streaming.collector.translation.cluster import ClusterTranslation
 from streaming.collector.wire import reply_parsing, requests
 from streaming.collector.wire.answers import SUCCESS, SubscriptionGroupAnswer
 from streaming.collector.wire.client import Lane
-from streaming.collector.wire.reply_parsing import Asked, GroupSettings
+from streaming.collector.wire.reply_parsing import GroupSettings
 
 GROUPS_MS = 30_000  # groups and their settings
 log = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ class DirectoryProbe:
         self._transport, self._clock, self._record = transport, transport.clock, record
         self._brokers, self._groups, self._silent, self._translation = brokers, groups, silent, translation
         self._proxies = proxies or Proxies()
+        self._search = ProxySearch(transport, translation.cluster, self._proxies)
         self._settings: dict[str, dict[str, GroupSettings]] = {}  # by broker and group
         self._popping: dict[str, frozenset[tuple[str, str]]] = {}
         self._recorded_settings: dict[str, dict[str, Any]] = {}
@@ -101,16 +103,7 @@ class DirectoryProbe:
         self._settings[broker] = settings
         self._groups.know(broker, settings)
         if SYNCER_GROUP in settings and not self._proxies.are_named:
-            await self._find_proxies(broker)
-
-    async def _find_proxies(self, broker: str) -> None:
-        """By the addresses from which they are connected to the broker."""
-        reply = await self._transport.ask(broker, requests.connections(SYNCER_GROUP), Lane.TABLES)
-        body = reply_parsing.connections(reply, Asked(self._translation.cluster, broker, SYNCER_GROUP)).body
-        connections = (body.connection_set if body is not None else None) or ()
-        hosts = {one.address.rpartition(":")[0] for one in connections if one.address}
-        for news in self._proxies.found(hosts, self._clock.steady_ms()):
-            log.info("%s: %s", self._translation.cluster, news)
+            await self._search.look(broker, requests.READER in settings)
 
     def record_settings(self, name: str) -> None:
         """Takes the settings of a group into its translation, where they have changed."""
@@ -146,6 +139,7 @@ class DirectoryProbe:
     def _forget_broker(self, name: str) -> None:
         """One that has been gone for long."""
         self._groups.know(name, ())
+        self._search.forget(name)
         for known in (self._settings, self._popping, self._learned_ts):
             known.pop(name, None)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from schemas.identity import proxy_name
 from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
 
-REMOTING_PORT = 8080  # ProxyConfig.remotingListenPort: brokers do not know which port a proxy listens on
+REMOTING_PORT = 8080  # ProxyConfig.remotingListenPort, assumed where proxies do not say another one
 SLOW_MS = 1_000  # the answer is in its memory, and so comes at once
 FIRST_REST_MS, LONGEST_REST_MS = 5_000, 320_000
 
@@ -30,19 +30,28 @@ class Proxies:
         self._rests: dict[str, tuple[int, int]] = {}  # by name: until when it rests, and for how long
         self._turn = 0
 
-    def found(self, hosts: Iterable[str], now: int) -> list[str]:
-        """Takes the hosts of the proxies that a broker lists. Returns in words what has changed."""
+    def found(self, addresses: Iterable[str], now: int, wrong: Iterable[str] = ()) -> list[str]:
+        """Takes the addresses of the proxies that a broker lists. Returns in words what has changed.
+
+        ``wrong``: addresses that were assumed before the port was known.
+        """
         if self.are_named:
             return []
-        addresses = {proxy_name(address): address for address in (f"{host}:{REMOTING_PORT}" for host in hosts)}
-        news = [f"found {name}" for name in sorted(addresses.keys() - self.addresses.keys())]
-        self.addresses |= addresses
-        self._found_ts |= dict.fromkeys(addresses, now)
+        named = {proxy_name(address): address for address in addresses}
+        news = [f"found {name}" for name in sorted(named.keys() - self.addresses.keys())]
+        self.addresses |= named
+        self._found_ts |= dict.fromkeys(named, now)
+        for name in sorted(self._found_ts.keys() & set(map(proxy_name, wrong))):
+            news.append(f"{name} listens on another port")
+            self._forget(name)
         for name in [name for name, ts in self._found_ts.items() if now - ts > KEEP_WATCHING_MS]:
             news.append(f"{name} has been gone for long and is forgotten")
-            del self.addresses[name], self._found_ts[name]
-            self._rests.pop(name, None)
+            self._forget(name)
         return news
+
+    def _forget(self, name: str) -> None:
+        del self.addresses[name], self._found_ts[name]
+        self._rests.pop(name, None)
 
     def due(self, now: int) -> list[str]:
         """Those that do not rest."""

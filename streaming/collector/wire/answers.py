@@ -13,6 +13,7 @@ SUCCESS = 0
 SYSTEM_ERROR = 1  # to 38: no such group on this broker, so no members; to 307: no such client
 REQUEST_CODE_NOT_SUPPORTED = 3
 TOPIC_NOT_EXIST = 17
+NO_MESSAGES = (19, 20, 21)  # PULL_NOT_FOUND, PULL_RETRY_IMMEDIATELY, PULL_OFFSET_MOVED
 CONSUMER_NOT_ONLINE = 206
 CONSUME_MSG_TIMEOUT = 207  # to 307: the client did not answer the broker within 10 s
 REMARK_CHARACTERS = 160  # a remark may be a whole stack trace

@@ -13,6 +13,7 @@ from streaming.metrics.series import Histogram, histogram
 class Code(IntEnum):
     """``RequestCode``."""
 
+    PULL_MESSAGE = 11
     QUERY_CONSUMER_OFFSET = 14
     GET_BROKER_RUNTIME_INFO = 28
     GET_MAX_OFFSET = 30
@@ -94,6 +95,23 @@ def polling_info(group: str, topic: str) -> Request:
     A broker makes the group of it if it does not know it (``PollingInfoProcessor``), so ask only one that does.
     """
     return Request(Code.POLLING_INFO, {"consumerGroup": group, "topic": topic, "queueId": str(ANY_QUEUE)})
+
+
+READER = "TOOLS_CONSUMER"  # MixAll.TOOLS_CONSUMER_GROUP: each broker has it from the start, for tools that read
+HAS_SUBSCRIPTION = 4  # PullSysFlag; without the flags for "commit an offset" and "wait for messages"
+
+
+def messages(topic: str, queue_id: int, offset: int, at_most: int) -> Request:
+    """Messages of a queue, from an offset on. No offset is committed, and the broker answers at once.
+
+    A broker makes the group of it if it does not know it (``PullMessageProcessor``), so ask only one that knows READER.
+    """
+    fields = {
+        "consumerGroup": READER, "topic": topic, "queueId": str(queue_id), "queueOffset": str(offset),
+        "maxMsgNums": str(at_most), "sysFlag": str(HAS_SUBSCRIPTION), "commitOffset": "0", "suspendTimeoutMillis": "0",
+        "subscription": "*", "subVersion": "0", "expressionType": "TAG",
+    }  # fmt: skip
+    return Request(Code.PULL_MESSAGE, fields)
 
 
 def producers() -> Request:

@@ -3,8 +3,10 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from streaming.collector.wire.answers import REQUEST_CODE_NOT_SUPPORTED, SUCCESS, TOPIC_NOT_EXIST
-from streaming.collector.wire.requests import Code
+from streaming.collector.probing.proxies import REMOTING_PORT
+from streaming.collector.wire.answers import NO_MESSAGES, REQUEST_CODE_NOT_SUPPORTED, SUCCESS, TOPIC_NOT_EXIST
+from streaming.collector.wire.proxy_messages import SYNCER_TOPIC
+from streaming.collector.wire.requests import READER, Code
 from streaming.doctor.checks import Check, fine, unknown, wrong
 from streaming.wording.lists import first_of, grouped
 from streaming.wording.numbers import counted
@@ -13,6 +15,7 @@ AREA = "rocketmq"
 SYSTEM_ERROR, NO_PERMISSION, QUERY_NOT_FOUND, CONSUMER_NOT_ONLINE = 1, 16, 22, 206
 # The codes of an answer that the broker gives only to who may ask.
 PERMITTED: Mapping[Code, Collection[int]] = {
+    Code.PULL_MESSAGE: (SUCCESS, *NO_MESSAGES),
     Code.QUERY_CONSUMER_OFFSET: (SUCCESS, QUERY_NOT_FOUND),
     Code.GET_MAX_OFFSET: (SUCCESS, TOPIC_NOT_EXIST),
     Code.GET_CONSUMER_LIST_BY_GROUP: (SUCCESS,),
@@ -33,6 +36,8 @@ LOOKED_FOR: Mapping[Code, str] = {
 }
 WRONG_SECRET = "compare collector.access_key and its secret with the user of the broker"
 ACL = "docs/collector.md#permissions has the rights that it needs; for ACL 2.0:"
+RIGHTS = "-r 'Cluster:*,Topic:*,Group:*' -a 'Get,List' -d Allow"
+RIGHTS_FOR_PROXIES = f"-r 'Topic:{SYNCER_TOPIC},Group:{READER}' -a Sub -d Allow"
 
 
 class Answered(NamedTuple):
@@ -79,13 +84,17 @@ def broker(where: str, version: str, failure: str, is_asked: bool) -> Check:
 
 
 def permissions(where: str, answers: Sequence[Answered], key_hint: str) -> Iterator[Check]:
-    """``key_hint``: how the rights are given, with the name of the user."""
+    """``key_hint``: the command that gives rights, with the name of the user."""
     by_verdict = grouped(answers, _permission)
     if permitted := by_verdict.get("permitted"):
         yield fine(AREA, "requests", f"{_numbers(permitted)} permitted", where)
     for words, some in grouped(by_verdict.get("refused", ()), _said).items():
-        mend = WRONG_SECRET if "signature" in words else f"{ACL} {key_hint}"
+        mend = WRONG_SECRET if "signature" in words else f"{ACL} {key_hint} {RIGHTS}"
         yield wrong(AREA, "requests", f"{_numbers(some)} refused: {words}", mend, where)
+    for one in by_verdict.get("does without", ()):
+        found = f"{one.code.value} refused: {_said(one)}: proxies on another port than {REMOTING_PORT} are not found"
+        mend = f"name them in collector.proxies; or {ACL} {key_hint} {RIGHTS_FOR_PROXIES}"
+        yield unknown(AREA, "requests", found, mend, where)
     for why, some in grouped(by_verdict.get("unknown", ()), _why_unknown).items():
         yield unknown(AREA, "requests", f"{_numbers(some)}: {why}", where=where)
 
@@ -97,7 +106,7 @@ def _permission(one: Answered) -> str:
         return "permitted"
     if one.number == SYSTEM_ERROR and one.code in LOOKED_FOR and not _is_refused_in_words(one):
         return "unknown"
-    return "refused"
+    return "does without" if one.code is Code.PULL_MESSAGE else "refused"
 
 
 def _has_looked(one: Answered) -> bool:
