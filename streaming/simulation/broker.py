@@ -82,6 +82,7 @@ class Broker:
 
     ``pulls_changed`` is called when refused pulls may be accepted now; with True: others may be refused now, too.
     ``members_changed`` is called with every client id that appears in its list of clients, or disappears from it.
+    ``new_progress`` makes what a group has in a queue that is new to it.
     """
 
     def __init__(
@@ -90,15 +91,18 @@ class Broker:
         notify: Callable[[Client], None],
         pulls_changed: Callable[[str, bool], None],
         members_changed: Callable[[str], None] = lambda _: None,
+        new_progress: Callable[[MessageLog], Progress] = Progress,
     ) -> None:
         self.name = name
         self.is_up = True
         self.answers_lists = self.answers_connections = self.tells_pull_offsets = True
-        self.consume_enable = True  # SubscriptionGroupConfig.consumeEnable of the group
+        self.knows_group = True  # it has a SubscriptionGroupConfig of the group
+        self.consume_enable, self.is_orderly = True, False  # consumeEnable and consumeMessageOrderly in it
         self.topics: dict[str, QueueData] = {}
         self.logs: dict[MessageQueue, MessageLog] = {}
         self.groups: dict[str, ConsumerGroupInfo] = {}
         self._notify, self._pulls_changed, self._members_changed = notify, pulls_changed, members_changed
+        self._new_progress = new_progress
         self._progress: dict[tuple[str, MessageQueue], Progress] = {}
         self._locks: dict[tuple[str, MessageQueue], tuple[str, int]] = {}
 
@@ -117,7 +121,7 @@ class Broker:
         found = self._progress.get(key)
         if found is None:
             log = self.logs.setdefault(queue, MessageLog(queue, now))
-            found = self._progress[key] = Progress(log)
+            found = self._progress[key] = self._new_progress(log)
         return found
 
     def progresses(self, group: str) -> list[Progress]:

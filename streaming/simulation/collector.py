@@ -4,8 +4,10 @@ from collections.abc import Callable
 from random import Random
 
 from schemas.events import AnyEvent
+from streaming.collector.probing.directory_probe import GROUPS_MS
 from streaming.collector.probing.group_probe import GroupProbe, Shared
 from streaming.collector.probing.policy import DEFAULT_POLICY, Policy
+from streaming.collector.probing.proxies import Proxies
 from streaming.collector.translation.cluster import ClusterTranslation
 from streaming.collector.wire.answers import SUCCESS, SubscriptionGroupAnswer
 from streaming.simulation.fleet import Fleet
@@ -35,7 +37,10 @@ class Collector:
         self._translation = ClusterTranslation(cluster, source)
         self._group = self._translation.group(fleet.group)
         addresses = {name: name for name in fleet.brokers}
-        self._shared = Shared(self._translation, policy, self._transport, addresses, self._emit)
+        self._proxies, self._look_ts = Proxies(), 0
+        self._shared = Shared(
+            self._translation, policy, self._transport, addresses, self._emit, proxies=self._proxies
+        )  # fmt: skip
         self._probe = GroupProbe(fleet.group, self._shared)
 
     def start(self) -> None:
@@ -67,18 +72,27 @@ class Collector:
         began_ts = self._fleet.now
         self._transport.begin_round()
         self._learn_settings()
-        rounding = self._probe.round(self._transport.clock.now_ms(), self._fleet.brokers)
+        self._find_proxies()
+        known_by = [broker.name for broker in self._fleet.brokers.values() if broker.knows_group]
+        rounding = self._probe.round(self._transport.clock.now_ms(), known_by)
         await self._transport.all([self._shared.routes.learn_due(set(self._probe.topics)), rounding])
         if self._probe.is_paused:
             self.paused_rounds.append(began_ts + ASKS_MS)
 
     def _learn_settings(self) -> None:
-        """Read the group's settings from the first broker that answers."""
-        for broker in self._fleet.brokers.values():
-            if broker.is_up and broker.answers_lists:
-                answer = SubscriptionGroupAnswer(
-                    ts=self._transport.clock.now_ms(), broker=broker.name, code=SUCCESS,
-                    consume_enable=broker.consume_enable, orderly=False,
-                )  # fmt: skip
-                self._group.take(answer)
-                return
+        """Read the group's settings. It may consume if any broker lets it (``DirectoryProbe``)."""
+        telling = [broker for broker in self._fleet.brokers.values() if broker.is_up and broker.answers_lists]
+        if telling:
+            answer = SubscriptionGroupAnswer(
+                ts=self._transport.clock.now_ms(), broker=telling[0].name, code=SUCCESS,
+                consume_enable=any(broker.consume_enable for broker in telling),
+                orderly=any(broker.is_orderly for broker in telling),
+            )  # fmt: skip
+            self._group.take(answer)
+
+    def _find_proxies(self) -> None:
+        """Brokers list the proxies that are connected to them, and lose one as soon as its process ends."""
+        now = self._transport.clock.steady_ms()
+        if now - self._look_ts >= GROUPS_MS and any(broker.is_up for broker in self._fleet.brokers.values()):
+            self._look_ts = now
+            self._proxies.found((proxy.host for proxy in self._fleet.proxies.values() if proxy.is_up), now)

@@ -41,12 +41,16 @@ class Fleet(Network):
     # --- brokers and topics
 
     def _add_broker(self, name: str) -> None:
-        broker = Broker(name, self._notify, self.pulls_changed, partial(self._listing_changed, name))
+        changed = partial(self._listing_changed, name)
+        broker = Broker(name, self._notify, self.pulls_changed, changed, self._new_progress)
         broker.put_topic(retry_topic(self.group), QueueData(name, 1, 1, PERM_READ_AND_WRITE), self.now)
         self.brokers[name] = broker
         self._register(broker)
         self.clock.after(self.random.randrange(SCAN_MS), self._scan_broker, broker)
         self.clock.after(self.random.randrange(REGISTER_MS), self._register_again, broker)
+
+    def _new_progress(self, log: MessageLog) -> Progress:
+        return Progress(log)
 
     def put_topic(self, topic: str, queues: Mapping[str, int | tuple[int, int, int]]) -> None:
         """``updateTopic``: create or change a topic; the name server knows it at once.

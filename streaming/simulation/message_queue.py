@@ -30,6 +30,11 @@ class MessageLog:
         self._before.append((self._since, self._base, self.rate))
         self._base, self._since, self.rate = self.max_offset(now), now, rate
 
+    def append(self, messages: int, now: int) -> None:
+        """Write so many at once."""
+        self.write(self.rate, now)
+        self._base += messages
+
     def max_offset_at(self, ts: int) -> int:
         """Return ``max_offset``, also for a time before the last change of the rate."""
         known = (one for one in reversed([*self._before, (self._since, self._base, self.rate)]) if one[0] <= ts)

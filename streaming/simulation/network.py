@@ -8,6 +8,7 @@ from streaming.simulation.broker import Broker
 from streaming.simulation.ground_truth import GroundTruth
 from streaming.simulation.name_server import NameServer, TopicRoute
 from streaming.simulation.process_queue import ProcessQueue
+from streaming.simulation.proxy import Proxy
 from streaming.simulation.virtual_clock import VirtualClock
 
 LATENCY_MS = (2, 60)  # of a notification or a closed connection
@@ -29,6 +30,7 @@ class Network:
         self.name_server = NameServer()
         self.ask_name_server: Callable[[str, str, int], TopicRoute | None] | None = None  # where several differ
         self.brokers: dict[str, Broker] = {}
+        self.proxies: dict[str, Proxy] = {}  # by their names in events
         self.allocations = AllocationCache()
         self._refused: dict[ProcessQueue, None] = {}
 
@@ -52,6 +54,10 @@ class Network:
     def subscribers_changed(self) -> None:
         """A client joined, left, or changed its topics."""
         raise NotImplementedError
+
+    def waiting_polls(self, broker: str, topic: str) -> int | None:
+        """How many polls of the group wait there. None: the broker does not know the request."""
+        return None
 
     # --- pulls
 

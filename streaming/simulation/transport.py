@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from schemas.identity import MessageQueue
 from streaming.collector.probing.transport import Timed
-from streaming.collector.wire import answers
+from streaming.collector.wire import answers, reply_parsing
 from streaming.simulation.broker import Broker
 from streaming.simulation.fleet import Fleet
 from streaming.simulation.name_server import TopicRoute
@@ -18,6 +18,8 @@ TIMEOUT_MS = 10_000  # the time a broker waits for its client's answer before it
 LISTS_MS = 20  # from the beginning of a round until a broker reads its list
 LIST_JITTER_MS = 40
 ASKS_MS, ENDS_MS = 100, 600  # from the beginning of a round until its clients are asked, and until it ends
+PROXY_MS = 10  # until a proxy answers
+PROXY_TIMEOUT_MS = 3_000  # ``[collector] timeout_seconds``
 TABLES_MS = 60  # longest time until a broker reads offsets or heartbeats
 CLIENT_MS = (5, 250)  # time until a client answers
 T = TypeVar("T")
@@ -67,12 +69,27 @@ class SimulatedTransport:
         self._asks_clients = False
 
     async def members(self, broker: str, group: str) -> tuple[answers.ConsumerListAnswer, answers.ConnectionsAnswer]:
+        if broker in self._fleet.proxies:
+            return await self._members_at_proxy(broker)
         delay_ms = LISTS_MS + self._random.randrange(self._list_jitter_ms)
         await self._fleet.clock.sleep(delay_ms)
         asked, ts = self._fleet.brokers[broker], self.clock.now_ms()
         found = _consumer_list(asked, group, ts), _connections(asked, group, ts)
         await self._fleet.clock.sleep(ASKS_MS - delay_ms)
         return found
+
+    async def _members_at_proxy(self, name: str) -> tuple[answers.ConsumerListAnswer, answers.ConnectionsAnswer]:
+        proxy, ts = self._fleet.proxies[name], self.clock.now_ms()
+        is_late = proxy.is_up and not proxy.answers
+        dur_ms = PROXY_TIMEOUT_MS if is_late else PROXY_MS
+        await self._fleet.clock.sleep(dur_ms)
+        if is_late or not proxy.is_up:
+            answer = answers.ConnectionsAnswer(ts=ts, dur_ms=dur_ms, broker=name)
+        else:
+            body = proxy.body(self._fleet.now)
+            code = answers.CONSUMER_NOT_ONLINE if body is None else answers.SUCCESS
+            answer = answers.ConnectionsAnswer(ts=ts, dur_ms=dur_ms, broker=name, code=code, body=body)
+        return reply_parsing.list_at_proxy(answer), answer
 
     async def heartbeats(self, broker: str, group: str, client_ids: Collection[str]) -> answers.HeartbeatsAnswer:
         await self._fleet.clock.sleep(self._random.randrange(TABLES_MS))
@@ -93,9 +110,9 @@ class SimulatedTransport:
         return _offsets_one_by_one(asked, group, self._fleet.now, self.clock.now_ms(), queues)
 
     async def polls(self, broker: str, group: str, topic: str) -> answers.PollsAnswer:
-        """No simulated client pops."""
-        code, ts = answers.REQUEST_CODE_NOT_SUPPORTED, self.clock.now_ms()
-        return answers.PollsAnswer(ts=ts, broker=broker, group=group, topic=topic, code=code)
+        asked, ts = self._fleet.brokers[broker], self.clock.now_ms()
+        code, waiting = _polls(asked, self._fleet.waiting_polls(broker, topic))
+        return answers.PollsAnswer(ts=ts, broker=broker, group=group, topic=topic, code=code, waiting=waiting)
 
     async def running_info(self, broker: str, group: str, client_id: str) -> Timed[answers.RunningInfoAnswer]:
         now, ts = self._fleet.now, self.clock.now_ms()
@@ -193,6 +210,15 @@ def _consume_stats(broker: Broker, group: str, now: int, ts: int, topic: str | N
         for progress in progresses
     ]
     return answers.ConsumeStatsAnswer(ts=ts, broker=broker.name, code=answers.SUCCESS, topic=topic, table=tuple(rows))
+
+
+def _polls(broker: Broker, waiting: int | None) -> tuple[int | None, int | None]:
+    """The code and the number."""
+    if not broker.is_up:
+        return None, None
+    if waiting is None:
+        return answers.REQUEST_CODE_NOT_SUPPORTED, None
+    return (answers.SUCCESS, waiting) if broker.consume_enable else (answers.NO_PERMISSION, None)
 
 
 def _offsets_one_by_one(

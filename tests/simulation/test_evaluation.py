@@ -24,6 +24,7 @@ from streaming.progress import Progress
 from streaming.simulation.evaluation import incidents, runner
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.incidents import Run, play_incident, shape_for
+from streaming.simulation.evaluation.pop_faults import POP_FAULTS
 from streaming.simulation.evaluation.report import Report, figures
 from streaming.simulation.evaluation.results import ExpectedPage, Page
 from streaming.simulation.evaluation.runner import RunCounts, evaluate
@@ -31,9 +32,8 @@ from streaming.simulation.faults import ANY_FAULT_NAMED, FAULT_NAMED, FAULTS
 
 
 def test_every_cause_has_a_fault_that_brings_it_about() -> None:
-    """A simulated fleet has no proxies: tests/core/test_polled.py has what follows from one."""
-    causes = {cause for fault in ANY_FAULT_NAMED.values() for cause in fault.causes}
-    assert causes == set(Cause) - {Cause.PROXY_AWAY}
+    faults = (*ANY_FAULT_NAMED.values(), *POP_FAULTS)
+    assert {cause for fault in faults for cause in fault.causes} == set(Cause)
 
 
 def test_every_alerting_kind_is_true_of_some_fault() -> None:
@@ -182,7 +182,8 @@ def command(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str
 
 
 def test_the_command_prints_one_object(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    nothing = ("--incidents", "0", "--healthy", "0", "--perturbed-incidents", "0", "--perturbed-healthy", "0")
+    kinds = ("incidents", "healthy", "perturbed-incidents", "perturbed-healthy", "pop-incidents", "pop-healthy")
+    nothing = (option for kind in kinds for option in (f"--{kind}", "0"))
     code, out = command(capsys, *nothing, "--json")
     report = json.loads(out)
     assert code == 0

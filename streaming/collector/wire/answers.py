@@ -12,6 +12,7 @@ from msgspec import Struct, field
 SUCCESS = 0
 SYSTEM_ERROR = 1  # to 38: no such group on this broker, so no members; to 307: no such client
 REQUEST_CODE_NOT_SUPPORTED = 3
+NO_PERMISSION = 16  # to 200055: the group, or the topic, is not to be consumed on this broker
 TOPIC_NOT_EXIST = 17
 NO_MESSAGES = (19, 20, 21)  # PULL_NOT_FOUND, PULL_RETRY_IMMEDIATELY, PULL_OFFSET_MOVED
 CONSUMER_NOT_ONLINE = 206

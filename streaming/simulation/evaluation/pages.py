@@ -25,6 +25,11 @@ SEEN_FROM_MS = 10_000  # a window that lasted no longer is what every rebalance 
 def read_pages(detector: Detector, fleet: Fleet, active: Iterable[ActiveFault], deadlines: Deadlines) -> list[Page]:
     """The pages in the order in which their alerts began to fire."""
     truth = _PageTruth(detector, fleet, list(active), deadlines)
+    return [page._replace(is_true=truth.confirms(page)) for page in sent_pages(detector, fleet.now)]
+
+
+def sent_pages(detector: Detector, end_ts: int) -> list[Page]:
+    """The same, before anything is known of the truth."""
     resolved: dict[tuple[str, int], int] = {}
     queues: dict[tuple[str, int], set[MessageQueue]] = {}
     causes: dict[tuple[str, int], list[tuple[int, str | None]]] = {}
@@ -49,10 +54,7 @@ def read_pages(detector: Detector, fleet: Fleet, active: Iterable[ActiveFault], 
         page = Page(
             Kind(alert.kind), fact.topic or "", alert.cause, alert.severity, emitted_ts, frozenset(queues[key]), False
         )
-        resolved_ts = resolved.get(key, fleet.now)
-        pages.append(
-            page._replace(is_true=truth.confirms(page), resolved_ts=resolved_ts, later_causes=tuple(causes[key]))
-        )
+        pages.append(page._replace(resolved_ts=resolved.get(key, end_ts), later_causes=tuple(causes[key])))
     return pages
 
 
@@ -66,7 +68,7 @@ class _PageTruth:
             confirmed = (ts for kind, ts in self._detector.confirmed if kind == page.kind.value)
             return any(page.fired_ts - LOOKS_BACK_MS <= ts <= page.fired_ts for ts in confirmed)
         if page.kind is Kind.OFFSETS_WENT_BACK:
-            return any(self._was_put_back(queue, page.fired_ts) for queue in page.queues)
+            return went_back(self._fleet, page)
         if page.cause == Cause.LEFT_ROUTE and any(map(self._has_left_with_messages, page.queues)):
             return True
         is_of_a_fault = any(
@@ -88,17 +90,19 @@ class _PageTruth:
             for window in self._fleet.truth.windows
         )
 
-    def _was_put_back(self, queue: MessageQueue, ts: int) -> bool:
-        """Whether what the group had committed was lost, and was not committed again a minute before."""
-        known = self._fleet.brokers[queue.broker_name].progress(self._fleet.group, queue, self._fleet.now).put_back
-        return known is not None and known.ts <= ts <= (known.until_ts or self._fleet.now) + LOOKS_BACK_MS
-
     def _has_left_with_messages(self, queue: MessageQueue) -> bool:
         """Whether the topic has the queue no more, and messages are left in it (at the end of the run too)."""
         broker, now = self._fleet.brokers[queue.broker_name], self._fleet.now
         data, progress = broker.topics.get(queue.topic), broker.progress(self._fleet.group, queue, self._fleet.now)
         has_left = data is None or queue.queue_id >= max(data.read_queue_nums, data.write_queue_nums)
         return has_left and progress.log.max_offset(now) > max(0, progress.committed)
+
+
+def went_back(fleet: Fleet, page: Page) -> bool:
+    """Whether what was committed in one of its queues was lost, and was not committed again a minute before."""
+    progresses = (fleet.brokers[q.broker_name].progress(fleet.group, q, fleet.now) for q in page.queues)
+    lost = (one.put_back for one in progresses if one.put_back is not None)
+    return any(one.ts <= page.fired_ts <= (one.until_ts or fleet.now) + LOOKS_BACK_MS for one in lost)
 
 
 def waited_unread(fleet: Fleet, page: Page) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from streaming.simulation.evaluation.pop_faults import POP_FAULT_NAMED
 from streaming.simulation.evaluation.results import ExpectedPage, Page, Run
 from streaming.simulation.faults import ANY_FAULT_NAMED
 from streaming.simulation.fleet import T0
@@ -37,11 +38,16 @@ def _percentile(delays: list[int], percent: int) -> float | None:
 
 
 class Report(Struct):
-    """All runs of an evaluation. ``missed`` and ``false`` give the seed that repeats each."""
+    """All runs of an evaluation. ``missed`` and ``false`` give the seed that repeats each.
+
+    ``operations``: what is counted in healthy groups. ``pop``: of groups of gRPC clients.
+    """
 
     incidents: list[Run] = field(default_factory=list)
     healthy: list[Run] = field(default_factory=list)
     perturbed: Report | None = None
+    pop: Report | None = None
+    operations: str = "rebalances"
 
     @property
     def healthy_pages(self) -> list[tuple[Run, Page]]:
@@ -59,12 +65,14 @@ class Report(Struct):
         """Whether a fault was missed or a healthy group paged. With perturbations only lasting faults count."""
         missed = any(one.found is None for run in self.incidents for one in run.expected)
         perturbed = self.perturbed is not None and (self.perturbed.without_page or self.perturbed.healthy_pages)
-        return bool(missed or self.healthy_pages or perturbed)
+        return bool(missed or self.healthy_pages or perturbed or (self.pop is not None and self.pop.is_bad))
 
     def as_json(self) -> dict[str, Any]:
         found = self._as_json()
         if self.perturbed is not None:
             found["perturbed"] = {**self.perturbed._as_json(), **self.perturbed._of_perturbations()}
+        if self.pop is not None:
+            found["pop"] = self.pop._as_json()
         return found
 
     def _of_perturbations(self) -> dict[str, Any]:
@@ -96,7 +104,7 @@ class Report(Struct):
         return {
             "total": {
                 **_figures_of(self.incidents),
-                "healthy_rebalances": sum(run.rebalances for run in self.healthy),
+                f"healthy_{self.operations}": sum(run.rebalances for run in self.healthy),
                 "healthy_pages": len(self.healthy_pages),
                 "simulated_s": round(sum(run.seconds for run in [*self.incidents, *self.healthy])),
             },
@@ -118,7 +126,7 @@ class Report(Struct):
         """The best cause of each fault, and its pages."""
         found: dict[str, set[str]] = {}
         for name in self._faults():
-            for cause in ANY_FAULT_NAMED[name].causes[:1]:
+            for cause in (POP_FAULT_NAMED if name in POP_FAULT_NAMED else ANY_FAULT_NAMED)[name].causes[:1]:
                 found.setdefault(cause.value, set()).add(name)
         return dict(sorted(found.items()))
 
@@ -185,6 +193,10 @@ def as_text(report: dict[str, Any]) -> Iterator[str]:
         yield ""
         yield "with perturbations"
         yield from _perturbed_text(report["perturbed"])
+    if "pop" in report:
+        yield ""
+        yield "groups of gRPC clients"
+        yield from _plain_text(report["pop"])
 
 
 def _perturbed_text(report: dict[str, Any]) -> Iterator[str]:
@@ -205,7 +217,9 @@ def _plain_text(report: dict[str, Any]) -> Iterator[str]:
         for name, figures in report[title].items():
             yield _text_row(f"  {name}", figures)
     yield ""
-    yield f"{total['healthy_rebalances']} healthy rebalances, {total['healthy_pages']} pages"
+    for operations in ("rebalances", "operations"):
+        if f"healthy_{operations}" in total:
+            yield f"{total[f'healthy_{operations}']} healthy {operations}, {total['healthy_pages']} pages"
     yield from _text_list("missed", report["missed"], "due_s")
     yield from _text_list("false", report["false"], "fired_s")
 

@@ -1,4 +1,4 @@
-"""Plays the requested number of incidents and healthy rebalances, on all processors."""
+"""Plays the requested number of incidents, healthy rebalances and healthy operations, on all processors."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from streaming.core.settings import Settings
 from streaming.progress import Progress
 from streaming.simulation.evaluation.healthy_operations import play_healthy
 from streaming.simulation.evaluation.incidents import play_numbered
+from streaming.simulation.evaluation.pop_runs import play_pop_healthy, play_pop_numbered
 from streaming.simulation.evaluation.report import Report
 from streaming.simulation.evaluation.results import Run
 
@@ -21,12 +22,14 @@ AT_ONCE = 16  # runs that are begun before the first of them is waited for
 
 
 class RunCounts(NamedTuple):
-    """The numbers of runs: incidents and healthy rebalances, and the same numbers with perturbations."""
+    """The numbers of runs: incidents and healthy rebalances, with perturbations, and of groups of gRPC clients."""
 
     incidents: int
     healthy: int
     perturbed_incidents: int = 0
     perturbed_healthy: int = 0
+    pop_incidents: int = 0
+    pop_healthy: int = 0
 
 
 def evaluate(
@@ -39,12 +42,20 @@ def evaluate(
     report, progress = Report(), progress or Progress()
     with _Runner(jobs or os.cpu_count() or 1) as runner:
         try:
-            _play(runner, report, counts.incidents, counts.healthy, seed, settings, progress)
+            plays = partial(play_numbered, seed, settings, False), partial(_play_healthy, seed, settings, False)
+            _play(runner, report, counts.incidents, counts.healthy, plays, progress)
             if counts.perturbed_incidents or counts.perturbed_healthy:
                 report.perturbed = Report()
                 progress.note("with perturbations:")
-                perturbed = counts.perturbed_incidents, counts.perturbed_healthy
-                _play(runner, report.perturbed, *perturbed, f"{seed}/perturbed", settings, progress, is_perturbed=True)
+                own = f"{seed}/perturbed"
+                plays = partial(play_numbered, own, settings, True), partial(_play_healthy, own, settings, True)
+                _play(runner, report.perturbed, counts.perturbed_incidents, counts.perturbed_healthy, plays, progress)
+            if counts.pop_incidents or counts.pop_healthy:
+                report.pop = Report(operations="operations")
+                progress.note("groups of gRPC clients:")
+                own = f"{seed}/pop"
+                plays = partial(play_pop_numbered, own, settings), partial(_play_pop_healthy, own, settings)
+                _play(runner, report.pop, counts.pop_incidents, counts.pop_healthy, plays, progress)
         except KeyboardInterrupt:
             progress.note("interrupted: these are the figures of what was played by now")
     return report
@@ -55,25 +66,29 @@ def _play(
     report: Report,
     incidents: int,
     healthy: int,
-    seed: str,
-    settings: Settings,
+    plays: tuple[Callable[[int], Run], Callable[[int], Run]],
     progress: Progress,
-    is_perturbed: bool = False,
 ) -> None:
-    for run in runner.runs(partial(play_numbered, seed, settings, is_perturbed), range(incidents)):
+    """``plays`` play the incident, and the healthy group, of a number."""
+    play_incident, play_healthy_group = plays
+    for run in runner.runs(play_incident, range(incidents)):
         report.incidents.append(run)
         progress.count(len(report.incidents), incidents, "incidents")
-    rebalances = 0
-    for run in runner.runs(partial(_play_healthy, seed, settings, is_perturbed), count() if healthy else ()):
+    done = 0
+    for run in runner.runs(play_healthy_group, count() if healthy else ()):
         report.healthy.append(run)
-        rebalances += run.rebalances
-        progress.count(min(rebalances, healthy), healthy, "healthy rebalances")
-        if rebalances >= healthy:
+        done += run.rebalances
+        progress.count(min(done, healthy), healthy, f"healthy {report.operations}")
+        if done >= healthy:
             break
 
 
 def _play_healthy(seed: str, settings: Settings, is_perturbed: bool, number: int) -> Run:
     return play_healthy(f"{seed}/healthy/{number}", settings, is_perturbed)
+
+
+def _play_pop_healthy(seed: str, settings: Settings, number: int) -> Run:
+    return play_pop_healthy(f"{seed}/healthy/{number}", settings)
 
 
 class _Runner:

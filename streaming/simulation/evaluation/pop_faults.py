@@ -1,0 +1,238 @@
+"""What goes wrong with groups of gRPC clients: how each fault begins and ends, and by when which page is due.
+
+The times are those that docs/findings.md promises, from the moment when the fault is there: two readings of the offsets
+and a round come to what it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from schemas.facts import Cause, Kind
+from streaming.simulation.client_config import ClientConfig
+from streaming.simulation.grpc_consumer import GrpcConsumer
+from streaming.simulation.pop_group import TOPIC, PopGroup, PopShape
+
+Undo = Callable[[], object]
+READINGS_S = 45  # two readings of the offsets, 20 s apart, and a round
+TEN_MINUTES_S = 600 + READINGS_S
+BUSY_S = 300 + READINGS_S  # clients may be busy with what they have taken
+AWAY_S = (30, 60)  # for how long a proxy or a broker is away
+HUNG_MS = 1 << 40  # what a listener takes that hangs
+OLD_OFFSETS_S = 140
+
+
+@dataclass(frozen=True)
+class PopFault:
+    """A fault. ``kinds``: pages that tell it, the one that is promised first. ``due_s``: by when one is due.
+
+    ``needs``: fields of the shape. ``causes``: those that are right for the first kind.
+    """
+
+    inject: Callable[[PopGroup], Undo]
+    kinds: tuple[Kind, ...]
+    due_s: Callable[[PopShape], int]
+    needs: dict[str, Any] = field(default_factory=dict)
+    least_brokers: int = 1
+    causes: tuple[Cause, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.inject.__name__
+
+
+def _shows_polls(shape: PopShape) -> bool:
+    """Whether a broker is asked for polls: an id of Rust may be that of another client."""
+    return shape.sdk != "Rust"
+
+
+def _end_polls(group: PopGroup, name: str) -> None:
+    group.fleet.stop_polls_at(name)
+
+
+def broker_not_reached(group: PopGroup) -> Undo:
+    """Proxies cannot reach a broker, or clients never ask for it (rocketmq-clients #655): its messages wait."""
+    name, cut = group.random.choice(group.brokers), list(group.clients)
+    for client in cut:
+        client.cannot_reach.add(name)
+    _end_polls(group, name)
+
+    def undo() -> None:
+        for client in cut:
+            client.cannot_reach.discard(name)
+        group.fleet.begin_polls_at(name)
+
+    return undo
+
+
+def refused_by_a_broker(group: PopGroup) -> Undo:
+    """The group may not consume on one broker (``consumeEnable``), by mistake: on the others it may."""
+    broker = group.fleet.brokers[group.random.choice(group.brokers)]
+    broker.consume_enable = False
+    _end_polls(group, broker.name)
+
+    def undo() -> None:
+        broker.consume_enable = True
+        group.fleet.begin_polls_at(broker.name)
+
+    return undo
+
+
+def unknown_to_a_broker(group: PopGroup) -> Undo:
+    """A broker has no subscription group of that name, and does not make any (``autoCreateSubscriptionGroup``)."""
+    broker = group.fleet.brokers[group.random.choice(group.brokers)]
+    broker.knows_group = False
+    _end_polls(group, broker.name)
+
+    def undo() -> None:
+        broker.knows_group = True
+        group.fleet.begin_polls_at(broker.name)
+
+    return undo
+
+
+def nobody_polls(group: PopGroup) -> Undo:
+    """Clients are listed and get nothing, as with ``timerWheelEnable=false``, or without permission."""
+    return _muted(group, list(group.clients))
+
+
+def _muted(group: PopGroup, clients: list[GrpcConsumer]) -> Undo:
+    for client in clients:
+        group.fleet.mute(client)
+
+    def undo() -> None:
+        for client in clients:
+            if client.is_running:
+                group.fleet.unmute(client)
+
+    return undo
+
+
+def silent_since_a_restart(group: PopGroup) -> Undo:
+    """Both proxies restart. Clients send heartbeats again, and ask for no message (apache/rocketmq #9170)."""
+    undo = _muted(group, list(group.clients))
+    _restart_proxies(group)
+    return undo
+
+
+def _restart_proxies(group: PopGroup) -> None:
+    away_ms = group.random.randrange(*AWAY_S) * 1_000
+    for proxy in group.proxies:
+        group.fleet.stop_proxy(proxy, is_clean=group.random.random() < 0.5)
+        group.fleet.clock.after(away_ms, group.fleet.start_proxy, proxy)
+
+
+def never_back(group: PopGroup) -> Undo:
+    """Both proxies restart, and clients never send their settings again: so does the SDK of C#."""
+    _restart_proxies(group)
+    return partial(_replace_all, group)
+
+
+def _replace_all(group: PopGroup) -> None:
+    for client in list(group.clients):
+        group.fleet.leave_consumer(client)
+        group.start()
+
+
+def members_split(group: PopGroup) -> Undo:
+    """A remoting client joins at the brokers: both sides consume everything."""
+    fleet = group.fleet
+    client = fleet.join(f"10.9.9.9@{group.random.randrange(1, 65_536)}", ClientConfig(((TOPIC, "*"),)))
+    return partial(fleet.leave, client)
+
+
+def all_left(group: PopGroup) -> Undo:
+    """All clients are stopped, and messages wait."""
+    return _ended(group, group.fleet.leave_consumer)
+
+
+def all_killed(group: PopGroup) -> Undo:
+    return _ended(group, group.fleet.kill_consumer)
+
+
+def _ended(group: PopGroup, end: Callable[[GrpcConsumer], None]) -> Undo:
+    number = len(group.clients)
+    for client in list(group.clients):
+        end(client)
+
+    def undo() -> None:
+        for _ in range(number):
+            group.start()
+
+    return undo
+
+
+def old_offsets(group: PopGroup) -> Undo:
+    """A broker is away, and has older offsets when it is back. Clients work more slowly than messages come."""
+    fleet, usual_ms, name = group.fleet, group.work_ms, group.random.choice(group.brokers)
+    group.set_work_ms(8_000 // group.shape.rate)
+    fleet.stop_broker(name)
+
+    def back() -> None:
+        for progress in fleet.brokers[name].progresses(fleet.group):
+            progress.put_offset_back(progress.committed - group.shape.rate * OLD_OFFSETS_S, fleet.now)
+        fleet.start_broker(name)
+
+    fleet.clock.after(group.random.randrange(*AWAY_S) * 1_000, back)
+    return partial(group.set_work_ms, usual_ms)
+
+
+def head_blocked(group: PopGroup) -> Undo:
+    """The first message of one FIFO queue is never acknowledged (apache/rocketmq #10827): others wait behind it."""
+    popping = group.fleet.poppings[group.random.choice(group.brokers)]
+    queue = group.random.choice([one for one in popping.queues if one.log.queue.topic == TOPIC])
+    group.fleet.block(queue)
+    return partial(group.fleet.unblock, queue)
+
+
+def listeners_hang(group: PopGroup) -> Undo:
+    """The listeners of a FIFO group hang: the heads of all queues are blocked."""
+    usual_ms = group.work_ms
+    group.set_work_ms(HUNG_MS)
+    return partial(group.set_work_ms, usual_ms)
+
+
+NOT_POLLED = (Kind.UNPOLLED, Kind.STALLED)
+SIMPLE, FIFO, PUSH = {"kind": "simple"}, {"kind": "fifo"}, {"kind": "push"}
+UNCERTAIN = (Kind.STALLED, Kind.UNPOLLED)
+
+
+def _ten_minutes(_: PopShape) -> int:
+    return TEN_MINUTES_S
+
+
+POP_FAULTS: tuple[PopFault, ...] = (
+    PopFault(
+        broker_not_reached,
+        NOT_POLLED,
+        lambda shape: BUSY_S if shape.kind == "push" and _shows_polls(shape) else TEN_MINUTES_S,
+        least_brokers=2,
+        causes=(Cause.UNEXPLAINED,),
+    ),
+    PopFault(refused_by_a_broker, UNCERTAIN, _ten_minutes, least_brokers=2),
+    PopFault(unknown_to_a_broker, UNCERTAIN, _ten_minutes, least_brokers=2),
+    PopFault(nobody_polls, UNCERTAIN, _ten_minutes),
+    PopFault(
+        silent_since_a_restart,
+        NOT_POLLED,
+        lambda shape: AWAY_S[1] + 25 + BUSY_S if shape.sdk in ("Java", "C++", "Node") else TEN_MINUTES_S,
+        {"sdk": "Java"},
+        causes=(Cause.PROXY_AWAY,),
+    ),
+    PopFault(
+        never_back,
+        (Kind.NO_MEMBERS, Kind.UNPOLLED, Kind.STALLED),
+        lambda _: AWAY_S[1] + 330 + 120 + READINGS_S,
+        {"sdk": "C#", "is_balanced": False},
+    ),
+    PopFault(members_split, (Kind.MEMBERS_SPLIT,), lambda _: 150 + READINGS_S),
+    PopFault(all_left, (Kind.NO_MEMBERS,), lambda _: 120 + READINGS_S),
+    PopFault(all_killed, (Kind.NO_MEMBERS,), lambda _: 130 + 120 + READINGS_S),
+    PopFault(old_offsets, (Kind.OFFSETS_WENT_BACK,), lambda _: AWAY_S[1] + 130, FIFO, least_brokers=2),
+    PopFault(head_blocked, (Kind.STALLED,), _ten_minutes, FIFO),
+    PopFault(listeners_hang, (Kind.STALLED,), _ten_minutes, FIFO),
+)
+POP_FAULT_NAMED = {fault.name: fault for fault in POP_FAULTS}

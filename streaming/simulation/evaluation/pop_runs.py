@@ -1,0 +1,119 @@
+"""Runs of groups of gRPC clients: an incident or healthy operation, and what the detector made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import NamedTuple
+
+from schemas.facts import Kind
+from streaming.core.settings import Settings
+from streaming.simulation.evaluation.detector import Detector
+from streaming.simulation.evaluation.pages import LOOKS_BACK_MS, sent_pages, went_back
+from streaming.simulation.evaluation.pop_faults import POP_FAULTS, PopFault
+from streaming.simulation.evaluation.pop_operations import POP_OPERATIONS
+from streaming.simulation.evaluation.results import ExpectedPage, Page, Run
+from streaming.simulation.pop_group import TOPIC, PopGroup, random_shape
+
+AFTERWARDS_S = 60
+SHORT_S = (5, 60)  # how long a short fault lasts
+LONGER_S = (10, 60)  # than until its page is due
+IS_SHORT = 0.2
+OPERATIONS_A_RUN = 6
+PAUSE_S = (40, 240)  # between two
+STOOD_MS = 60_000  # of messages that nobody takes: the shortest time that a page may be about
+LASTING_MS = 600_000  # in healthy operation
+OF_WAITING = frozenset({Kind.UNPOLLED, Kind.STALLED, Kind.NO_MEMBERS})
+
+
+class ActivePopFault(NamedTuple):
+    fault: PopFault
+    from_ts: int
+    to_ts: int
+
+
+def play_pop_numbered(seed: str, settings: Settings, number: int) -> Run:
+    """The faults take turns."""
+    return play_pop_incident(f"{seed}/{number}", POP_FAULTS[number % len(POP_FAULTS)], settings)
+
+
+def play_pop_incident(seed: str, fault: PopFault, settings: Settings) -> Run:
+    random = Random(f"{seed}/incident")
+    shape = random_shape(random, **fault.needs)
+    group = PopGroup(replace(shape, brokers=max(shape.brokers, fault.least_brokers)), seed)
+    detector = Detector(group.fleet, settings)
+    group.warm_up()
+    group.fleet.run(random.randrange(1, 40))
+    due_s = fault.due_s(group.shape)
+    lasts_s = random.randrange(*SHORT_S) if random.random() < IS_SHORT else due_s + random.randrange(*LONGER_S)
+    from_ts = group.fleet.now
+    undo = fault.inject(group)
+    group.fleet.run(lasts_s)
+    active = ActivePopFault(fault, from_ts, group.fleet.now)
+    undo()
+    group.fleet.run(AFTERWARDS_S)
+    pages = _judged(group, detector, active)
+    expected = [_expected(active, from_ts + due_s * 1_000, pages)] if lasts_s >= due_s else []
+    return _run(seed, group, (fault.name,), 0, expected, pages)
+
+
+def play_pop_healthy(seed: str, settings: Settings) -> Run:
+    """A page is false unless messages had waited for ten minutes, and nobody had taken any at their broker."""
+    random = Random(f"{seed}/healthy")
+    group = PopGroup(random_shape(random), seed)
+    detector = Detector(group.fleet, settings)
+    group.warm_up()
+    actions, weights = zip(*POP_OPERATIONS, strict=True)
+    done = random.choices(actions, weights, k=OPERATIONS_A_RUN)
+    for action in done:
+        action(group)
+        group.fleet.run(random.randrange(*PAUSE_S))
+    group.fleet.run(PAUSE_S[1])
+    names = tuple(dict.fromkeys(action.__name__ for action in done))
+    return _run(seed, group, names, len(done), [], _judged(group, detector, None))
+
+
+def _run(
+    seed: str, group: PopGroup, names: tuple[str, ...], done: int, expected: list[ExpectedPage], pages: list[Page]
+) -> Run:
+    seconds = (group.fleet.now - group.began_ts) / 1_000
+    return Run(seed, str(group.shape), names, seconds, done, expected, pages)
+
+
+def _expected(active: ActivePopFault, due_ts: int, pages: Sequence[Page]) -> ExpectedPage:
+    fault, from_ts, _ = active
+    found = (page for page in pages if page.kind in fault.kinds and page.resolved_ts >= from_ts)
+    told = next((page for page in found if page.fired_ts <= due_ts), None)
+    causes = tuple(cause.value for cause in fault.causes if told is not None and told.kind is fault.kinds[0])
+    topic = "" if told is None else told.topic
+    return ExpectedPage(fault.kinds[0], topic, from_ts, due_ts, (fault.name,), causes, told)
+
+
+def _judged(group: PopGroup, detector: Detector, active: ActivePopFault | None) -> list[Page]:
+    pages = sent_pages(detector, group.fleet.now)
+    return [page._replace(is_true=_is_true(group, detector, page, active)) for page in pages]
+
+
+def _is_true(group: PopGroup, detector: Detector, page: Page, active: ActivePopFault | None) -> bool:
+    """By the truth of its queues and their brokers, and what else a fault makes true while it lasts."""
+    ts, fleet = page.fired_ts, group.fleet
+    if active is None:
+        return page.kind in OF_WAITING and _stood_ms(group, page) >= LASTING_MS
+    if page.kind is Kind.UNPOLLED:
+        return all(fleet.poppings[queue.broker_name].was_silent(ts) for queue in page.queues)
+    if page.kind in (Kind.STALLED, Kind.SLOW_CONSUMER):
+        return _stood_ms(group, page) >= STOOD_MS
+    if page.kind is Kind.NO_MEMBERS:
+        return any(ts - LOOKS_BACK_MS <= confirmed_ts <= ts for _, confirmed_ts in detector.confirmed)
+    if page.kind is Kind.OFFSETS_WENT_BACK:
+        return went_back(fleet, page)
+    is_active = active.from_ts <= ts <= active.to_ts + LOOKS_BACK_MS
+    return is_active and page.kind in active.fault.kinds and page.topic in ("", TOPIC)
+
+
+def _stood_ms(group: PopGroup, page: Page) -> int:
+    """For how long messages had waited in its queues and nobody had taken any; of a group in any of its queues."""
+    queues = [queue for popping in group.fleet.poppings.values() for queue in popping.queues]
+    stood = {queue.log.queue: queue.stood_ms(page.fired_ts, group.fleet.now) for queue in queues}
+    return min(stood[queue] for queue in page.queues) if page.queues else max(stood.values())

@@ -1,0 +1,127 @@
+"""A running group of gRPC clients of a given or random shape, behind two proxies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from streaming.simulation.grpc_consumer import SDKS, THREADS, GrpcConsumer
+from streaming.simulation.pop_fleet import PopFleet
+from streaming.simulation.popping import IN_ORDER_AT_ONCE, INVISIBLE_MS
+
+TOPIC = "T"
+HOSTS = ("10.1.0.1", "10.1.0.2")  # of the proxies
+WARM_UP_S = 150
+SDK_WEIGHTS = {"Java": 5, "Go": 3, "Python": 2, "Node": 1, "C++": 1, "Rust": 1}
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+SPARE = 3  # how many times as much as is written a group can work off
+
+
+@dataclass(frozen=True, slots=True)
+class PopShape:
+    """The shape of a group. ``queues``: on each broker; ``rate``: messages a second of each queue.
+
+    ``kind``: of its clients: push, simple or fifo. ``is_balanced``: clients reach all proxies at one address, so that
+    another one serves them when theirs is gone. Else each has its own proxy.
+    """
+
+    clients: int
+    brokers: int
+    queues: int
+    rate: int
+    kind: str
+    sdk: str
+    is_balanced: bool
+
+    def __str__(self) -> str:
+        at = "balanced" if self.is_balanced else "each at its proxy"
+        return f"{self.clients} {self.sdk} {self.kind}, {self.brokers} x {self.queues} queues, {at}"
+
+
+def random_shape(random: Random, **fixed: object) -> PopShape:
+    """``fixed``: fields with given values."""
+    shape = {
+        "clients": random.choice((1, 2, 2, 3, 3, 4, 6, 8, 12)),
+        "brokers": random.choice((1, 2, 2, 3)),
+        "queues": random.choice((1, 2, 4, 8)),
+        "rate": random.choice((1, 1, 2, 5, 20)),
+        "kind": random.choices(("push", "simple", "fifo"), (5, 2, 2))[0],
+        "sdk": random.choices(tuple(SDK_WEIGHTS), tuple(SDK_WEIGHTS.values()))[0],
+        "is_balanced": random.random() < 0.5,
+    }
+    return PopShape(**(shape | fixed))  # type: ignore[arg-type]
+
+
+class PopGroup:
+    """A fleet with clients. From the end of ``warm_up`` on all consume."""
+
+    def __init__(self, shape: PopShape, seed: str, invisible_ms: int = INVISIBLE_MS) -> None:
+        self.shape, self.random = shape, Random(f"{seed}/world")
+        self.brokers = [f"broker-{n}" for n in range(shape.brokers)]
+        self.fleet = PopFleet("G", TOPIC, self.brokers, HOSTS, seed, shape.kind == "fifo", invisible_ms)
+        self.proxies = list(self.fleet.proxies.values())
+        self.put_topic(shape.queues)
+        self.write(shape.rate)
+        self.began_ts = self.fleet.now
+        self.work_ms = self.random.randrange(5, self._longest_work_ms())
+        self._started = 0
+
+    def _longest_work_ms(self) -> int:
+        """So that half of the clients can work off what is written."""
+        shape = self.shape
+        if shape.kind == "fifo":
+            return max(10, 1_000 * IN_ORDER_AT_ONCE // (SPARE * shape.rate))
+        threads = max(1, shape.clients // 2) * max(shape.brokers, THREADS)
+        return min(2_000, max(10, 1_000 * threads // (SPARE * shape.rate * shape.queues * shape.brokers)))
+
+    @property
+    def clients(self) -> list[GrpcConsumer]:
+        return self.fleet.consumers
+
+    def put_topic(self, queues: int) -> None:
+        """Set the number of queues on each broker from now on."""
+        self.fleet.put_topic(TOPIC, dict.fromkeys(self.brokers, queues))
+
+    def write(self, rate: int) -> None:
+        """Write ``rate`` messages a second to each of the queues that the topic had first."""
+        self.fleet.producer.write(TOPIC, rate * self.shape.queues * self.shape.brokers)
+
+    def warm_up(self) -> None:
+        for _ in range(self.shape.clients):
+            self.start()
+        self.fleet.run(WARM_UP_S)
+
+    def start(self) -> None:
+        self._started += 1
+        number = self._started
+        self.fleet.start_consumer(
+            GrpcConsumer(
+                client_id=self._new_id(),
+                sdk=SDKS[self.shape.sdk],
+                pulls=self.shape.kind == "simple",
+                started_ts=self.fleet.now,
+                home=None if self.shape.is_balanced else self.proxies[number % len(self.proxies)],
+                work_ms=self.work_ms,
+                phase=self.random.randrange(self.work_ms),
+            )
+        )
+
+    def _new_id(self) -> str:
+        """As the SDK makes it (docs/clients.md). Each pod is its own host."""
+        host, process = f"orders-{self._started}-{self.random.randrange(10**5)}", self.random.randrange(1, 65_536)
+        if self.shape.sdk == "Rust":
+            return f"{host}@{process}#0"
+        if self.shape.sdk == "C++":
+            return f"{host}@{process}#0_{self.fleet.now}"
+        return f"{host}@{process}@0@{''.join(self.random.choices(DIGITS, k=10))}"
+
+    def set_work_ms(self, work_ms: int) -> None:
+        """What the listeners of all clients take for one message, now and later."""
+        for name in self.brokers:
+            self.fleet.poppings[name].catch_up(self.fleet.now)
+        self.work_ms = work_ms
+        for client in self.clients:
+            client.work_ms = work_ms
+
+    def pick(self) -> GrpcConsumer:
+        return self.random.choice(self.clients)
