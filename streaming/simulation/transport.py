@@ -109,10 +109,13 @@ class SimulatedTransport:
         asked = self._fleet.brokers[broker]
         return _offsets_one_by_one(asked, group, self._fleet.now, self.clock.now_ms(), queues)
 
-    async def polls(self, broker: str, group: str, topic: str) -> answers.PollsAnswer:
+    async def polls(self, broker: str, group: str, topic: str, queue_id: int) -> answers.PollsAnswer:
+        """Those of gRPC clients, all of them at any queue."""
         asked, ts = self._fleet.brokers[broker], self.clock.now_ms()
         code, waiting = _polls(asked, self._fleet.waiting_polls(broker, topic))
-        return answers.PollsAnswer(ts=ts, broker=broker, group=group, topic=topic, code=code, waiting=waiting)
+        return answers.PollsAnswer(
+            ts=ts, broker=broker, group=group, topic=topic, queue_id=queue_id, code=code, waiting=waiting
+        )
 
     async def running_info(self, broker: str, group: str, client_id: str) -> Timed[answers.RunningInfoAnswer]:
         now, ts = self._fleet.now, self.clock.now_ms()

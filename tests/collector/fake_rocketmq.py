@@ -112,7 +112,9 @@ class FakeCluster:
     write_queues: dict[str, int] = field(default_factory=dict)  # of topics that have more of them than to read
     offsets: dict[Queue, tuple[int, int, int]] = field(default_factory=dict)
     unknown_offsets: set[Queue] = field(default_factory=set)  # of the group, by 14
-    polls: dict[tuple[str, str], int] = field(default_factory=dict)  # that wait, by topic and broker
+    polls: dict[tuple[str, str], int] = field(default_factory=dict)  # that wait at any queue, by topic and broker
+    single_polls: dict[Queue, int] = field(default_factory=dict)
+    asked_polls: list[Queue] = field(default_factory=list)
     written: dict[tuple[str, str], list[bytes]] = field(default_factory=dict)  # messages, by topic and broker
     popping: dict[str, list[str]] = field(default_factory=dict)  # topic -> groups
     static: set[str] = field(default_factory=set)  # topics
@@ -261,7 +263,10 @@ class FakeCluster:
     def _200055(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
         """As a broker, it makes a group that it does not know."""
         self.groups.setdefault(fields["consumerGroup"], FakeGroup())
-        return POLLS, str(self.polls.get((fields["topic"], node.name), 0)).encode()
+        queue = (fields["topic"], node.name, int(fields["queueId"]))
+        self.asked_polls.append(queue)
+        waiting = self.polls.get(queue[:2], 0) if queue[2] < 0 else self.single_polls.get(queue, 0)
+        return POLLS, str(waiting).encode()
 
     def _14(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
         queue = (fields["topic"], node.name, int(fields["queueId"]))

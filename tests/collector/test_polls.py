@@ -5,10 +5,10 @@ from dataclasses import replace
 from schemas.events import ANY_QUEUE, Round, TopicPolls, decode_event, encode_event
 from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
 from streaming.collector.probing.memory import Memory, Remembered
-from streaming.collector.probing.poll_schedule import PollSchedule
+from streaming.collector.probing.poll_schedule import SINGLE_QUEUES_AT_MOST, PollSchedule
 from streaming.collector.probing.request_load import Footprint, estimate
 from streaming.collector.translation.rounds import in_parts
-from streaming.collector.wire.answers import PollsAnswer
+from streaming.collector.wire.answers import OffsetRow, PollsAnswer, ProcessQueue
 from streaming.replay.recording import RecordingTranslation
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 from tests.collector.test_cluster_probe import QUICK, Told, play
@@ -16,6 +16,13 @@ from tests.collector.test_cluster_probe import QUICK, Told, play
 GRPC = "host-1@4711@0@hoi3xrg9u3"
 POLLING_INFO = 200055
 EACH_ROUND = replace(QUICK, offsets_ms=1, idle_offsets_ms=1)
+
+
+def due(polls: PollSchedule, broker: str, topics: list[str], now: int) -> list[str]:
+    """The topics that a broker is asked about, each of them at any of its queues."""
+    asked = polls.due(broker, dict.fromkeys(topics, 4), (), now)
+    assert {queue_id for _, queue_id in asked} <= {ANY_QUEUE}
+    return [topic for topic, _ in asked]
 
 
 def asked(told: Told) -> list[tuple[str, str]]:
@@ -68,13 +75,64 @@ def test_only_a_broker_that_names_the_group_is_asked() -> None:
     polls = PollSchedule()
     polls.listed("proxy 10.0.0.1:8080", [GRPC])
     polls.known_by(["broker-a"])
-    assert polls.due("broker-a", ["T", "%RETRY%g"], 0) == ["T"]
-    assert polls.due("broker-b", ["T"], 0) == []
+    assert due(polls, "broker-a", ["T", "%RETRY%g"], 0) == ["T"]
+    assert due(polls, "broker-b", ["T"], 0) == []
     assert (polls.number_on("broker-a"), polls.number_on("broker-b")) == (1, 0)
     polls.listed("proxy 10.0.0.1:8080", None)  # it gave no list
-    assert polls.due("broker-a", ["T"], 0) == ["T"]
+    assert due(polls, "broker-a", ["T"], 0) == ["T"]
     polls.listed("proxy 10.0.0.1:8080", [])
-    assert polls.due("broker-a", ["T"], 0) == []
+    assert due(polls, "broker-a", ["T"], 0) == []
+
+
+def popped(*queues: tuple[str, int]) -> tuple[ProcessQueue, ...]:
+    return tuple(ProcessQueue(topic, "broker-b", queue_id) for topic, queue_id in queues)
+
+
+def pops(*queues: tuple[str, int]) -> PollSchedule:
+    """Of a group of one remoting client that pops these queues."""
+    polls = PollSchedule()
+    polls.known_by(["broker-a", "broker-b"])
+    polls.reported("c1", popped(*queues))
+    return polls
+
+
+def test_a_broker_is_asked_about_the_queues_that_remoting_clients_pop() -> None:
+    """At any queue, or at each, whatever broker a client reports: one that nobody pops is asked about, too."""
+    polls = pops(("T", -1))
+    assert polls.due("broker-a", {"T": 2, "U": 2, "%RETRY%g": 1}, (), 0) == [("T", ANY_QUEUE)]
+    polls = pops(("T", 1), ("T", 0))
+    assert polls.due("broker-a", {"T": 3, "U": 2}, (), 0) == [("T", 0), ("T", 1), ("T", 2)]
+    assert polls.number_on("broker-a") == 3
+    polls.reported("c2", popped(("T", -1)))  # popShareQueueNum was changed a moment ago
+    assert polls.due("broker-a", {"T": 1}, (), 0) == [("T", ANY_QUEUE), ("T", 0)]
+    polls.reported("c1", ())
+    assert polls.due("broker-a", {"T": 1}, (), 0) == [("T", ANY_QUEUE)]
+    polls.members({"broker-a": ["c1"], "broker-b": []})
+    assert polls.due("broker-a", {"T": 1}, (), 0) == []
+    assert polls.number_on("broker-a") == 0
+
+
+def test_of_many_queues_those_with_waiting_messages_come_first_and_all_have_their_turn() -> None:
+    polls, count = pops(("T", 0)), 3 * SINGLE_QUEUES_AT_MOST
+    waiting = [OffsetRow("T", 40, "broker-a", 9, 5), OffsetRow("T", 41, "broker-a", 9, 9)]
+    turns = [{queue_id for _, queue_id in polls.due("broker-a", {"T": count}, waiting, now)} for now in range(4)]
+    assert {len(turn) for turn in turns} == {SINGLE_QUEUES_AT_MOST}
+    assert all(40 in turn for turn in turns)
+    assert set().union(*turns) == set(range(count))
+
+
+def test_a_round_says_how_many_polls_wait_at_each_queue_that_is_popped() -> None:
+    async def scene(told: Told) -> None:
+        for _ in range(4):
+            await told.round()
+        polls = {(one.broker_name, one.topic, one.queue_id, one.waiting) for one in told.marker().polls}
+        assert polls == {(broker, "T", n, 2 * (n == 1)) for broker in ("broker-a", "broker-b") for n in range(3)}
+        assert {queue_id for _, _, queue_id in told.fake.asked_polls} == {0, 1, 2}
+
+    client = FakeClient("c1", popped=[("T", "broker-a", 1)], properties={"clientRebalance": "false"})
+    singles = {("T", broker, 1): 2 for broker in ("broker-a", "broker-b")}
+    fake = FakeCluster(groups={"g": FakeGroup([client])}, queues={"T": 3}, single_polls=singles)
+    play(scene, fake, EACH_ROUND)
 
 
 def test_a_group_is_not_asked_for_polls_for_ever_after_who_listed_grpc_clients_is_gone() -> None:
@@ -82,9 +140,9 @@ def test_a_group_is_not_asked_for_polls_for_ever_after_who_listed_grpc_clients_i
     polls.known_by(["broker-a"])
     polls.listed("proxy 10.0.0.1:8080", [GRPC])
     polls.keep({"broker-a", "proxy 10.0.0.1:8080"})
-    assert polls.due("broker-a", ["T"], 0) == ["T"]
+    assert due(polls, "broker-a", ["T"], 0) == ["T"]
     polls.keep({"broker-a"})
-    assert polls.due("broker-a", ["T"], 0) == []
+    assert due(polls, "broker-a", ["T"], 0) == []
 
 
 def test_only_topics_are_asked_about_that_members_subscribed_to_lately() -> None:
@@ -92,12 +150,12 @@ def test_only_topics_are_asked_about_that_members_subscribed_to_lately() -> None
     polls = PollSchedule()
     polls.known_by(["broker-a"])
     polls.listed("proxy 10.0.0.1:8080", [GRPC])
-    assert polls.due("broker-a", ["T", "U", "old"], 0) == ["T", "U", "old"]  # none is known
+    assert due(polls, "broker-a", ["T", "U", "old"], 0) == ["T", "U", "old"]  # none is known
     polls.subscribed(["T"], 0)
     polls.subscribed(["U"], 300_000)
-    assert polls.due("broker-a", ["T", "U", "old"], KEEP_WATCHING_MS) == ["T", "U"]
-    assert polls.due("broker-a", ["T", "U", "old"], KEEP_WATCHING_MS + 1) == ["U"]
-    assert polls.due("broker-a", ["T", "U", "old"], 300_000 + KEEP_WATCHING_MS + 1) == ["T", "U", "old"]
+    assert due(polls, "broker-a", ["T", "U", "old"], KEEP_WATCHING_MS) == ["T", "U"]
+    assert due(polls, "broker-a", ["T", "U", "old"], KEEP_WATCHING_MS + 1) == ["U"]
+    assert due(polls, "broker-a", ["T", "U", "old"], 300_000 + KEEP_WATCHING_MS + 1) == ["T", "U", "old"]
 
 
 def test_a_topic_of_which_only_offsets_are_left_is_not_asked_about() -> None:
@@ -122,9 +180,9 @@ def test_a_broker_of_the_4x_line_is_not_asked_again_for_a_while() -> None:
     polls.known_by(["broker-a", "broker-b"])
     polls.refused("broker-b", 16, 1_000)  # consuming is disabled: that may change
     polls.refused("broker-a", 3, 1_000)
-    assert polls.due("broker-b", ["T"], 1_000) == ["T"]
-    assert polls.due("broker-a", ["T"], KEEP_WATCHING_MS) == []
-    assert polls.due("broker-a", ["T"], 1_000 + KEEP_WATCHING_MS) == ["T"]
+    assert due(polls, "broker-b", ["T"], 1_000) == ["T"]
+    assert due(polls, "broker-a", ["T"], KEEP_WATCHING_MS) == []
+    assert due(polls, "broker-a", ["T"], 1_000 + KEEP_WATCHING_MS) == ["T"]
 
 
 def test_a_dry_run_counts_them() -> None:

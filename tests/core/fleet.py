@@ -128,8 +128,8 @@ class Fleet:
         self.no_offsets: set[str] = set()
         self.proxies: dict[str, tuple[str, ...]] = {}  # the ids that each lists, by its name in events
         self.proxy_heartbeat: dict[str, Any] = {}  # of the clients at proxies
-        self.polls: dict[str, int] = {}  # that wait for messages of T, by broker
-        self.popped: set[str] = set()  # brokers whose messages gRPC clients take
+        self.polls: dict[str, int] = {}  # that wait for messages of T, by broker, or by queue as "a0"
+        self.popped: set[str] = set()  # brokers, or queues as "a0", whose messages are taken by clients that own none
         self.forgetful: set[str] = set()  # brokers that know no members
         self.stuck: set[MessageQueue] = set()
         self.hung: set[MessageQueue] = set()
@@ -331,8 +331,14 @@ class Fleet:
         return self.say(Round, at, **given)
 
     def _polls(self) -> tuple[TopicPolls, ...]:
-        answering = self.polls.keys() - self.down if self._is_time_for(self.progress_every) else ()
-        return tuple(TopicPolls(broker, "T", -1, self._ts(), self.polls[broker]) for broker in sorted(answering))
+        if not self._is_time_for(self.progress_every):
+            return ()
+        places = {place: place.rstrip("0123456789") for place in sorted(self.polls)}
+        return tuple(
+            TopicPolls(broker, "T", int(place[len(broker) :] or -1), self._ts(), self.polls[place])
+            for place, broker in places.items()
+            if broker not in self.down
+        )
 
     def _answer(self, name: str, marker_ts: int) -> BrokerAnswer:
         ids = list(self.proxies[name]) if name in self.proxies else self.listed(name)
@@ -432,7 +438,7 @@ class Fleet:
                         offsets.broker += round(self.rate * self.every)
                         if queue in consumed:
                             self._consume(queue, offsets)
-                        elif broker in self.popped:
+                        elif not self.popped.isdisjoint((broker, f"{broker}{queue.queue_id}")):
                             offsets.pulled = offsets.consumer = offsets.broker
 
     def _consume(self, queue: MessageQueue, offsets: Offsets) -> None:

@@ -637,7 +637,7 @@ def test_state_is_packed_with_its_polls() -> None:
 SILENT = PolledQueue(
     is_consume_enabled=True, is_broker_covered=True, uncovered=(), is_known=True, is_seen=False, was_seen=False,
     waiting=9, stands_still=True, is_to_be_consumed=True, silent_ms=60_000, enough_ms=60_000, was_free=True,
-    is_taken_elsewhere=False, is_orderly=False, pulls=False,
+    is_in_no_report=False, is_taken_elsewhere=False, is_orderly=False, pulls=False,
     is_silent_since_proxy=False, last_change=None, proxy_away=None,
 )  # fmt: skip
 AWAY = Reason(ReasonKind.PROXY_AWAY)
@@ -654,6 +654,7 @@ AWAY = Reason(ReasonKind.PROXY_AWAY)
         ({"is_seen": True}, Kind.POLLED),
         ({"was_free": False}, Kind.UNKNOWN),
         ({"was_free": False, "is_taken_elsewhere": True}, Kind.UNPOLLED),
+        ({"was_free": False, "is_in_no_report": True}, Kind.UNPOLLED),
         ({"was_free": False, "is_silent_since_proxy": True}, Kind.UNPOLLED),
         ({"is_orderly": True}, Kind.UNKNOWN),
         ({"is_orderly": True, "is_silent_since_proxy": True}, Kind.UNPOLLED),

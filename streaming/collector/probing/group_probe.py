@@ -283,6 +283,7 @@ class GroupProbe:
         self._follow_ups.listed(members)
         self._follow_ups.routed(routes)
         self._beyond_read.routed(routes, now)
+        self._polls.members(members)
 
     def _heartbeats_due(self, members: Members) -> list[Coroutine[Any, Any, None]]:
         self._heartbeats.listed(members)
@@ -335,7 +336,8 @@ class GroupProbe:
         hosted = {topic for topic, route in routes.items() if broker in route.read_queue_nums()}
         for topic in sorted(hosted - committed - {retry_topic(self.name)}):
             self._take((await self._transport.consume_stats(broker, self.name, topic))[0])
-        await self._ask_polls(broker, {topic for topic, route in routes.items() if route.lets_read(broker)})
+        if self._polls.has_clients:
+            await self._ask_polls(broker, routes, named)
         await self._ask_beyond_read(broker, named, routes)
 
     def _note_lags(self, broker: str, named: Iterable[answers.OffsetRow], routes: RoutesOfGroup) -> None:
@@ -344,10 +346,13 @@ class GroupProbe:
         rows = [row for row in named if row.topic not in static] if static else named
         self._shared.lags.answered(self.name, broker, (*rows, *self._beyond_read.known(broker)))
 
-    async def _ask_polls(self, broker: str, readable: Collection[str]) -> None:
-        """Whether clients that own no queue wait for messages of these topics."""
-        for topic in self._polls.due(broker, readable, self._clock.steady_ms()):
-            answer = await self._transport.polls(broker, self.name, topic)
+    async def _ask_polls(self, broker: str, routes: RoutesOfGroup, named: Collection[answers.OffsetRow]) -> None:
+        """Whether clients that own no queue wait for messages."""
+        readable = {
+            topic: route.read_queue_nums()[broker] for topic, route in routes.items() if route.lets_read(broker)
+        }
+        for topic, queue_id in self._polls.due(broker, readable, named, self._clock.steady_ms()):
+            answer = await self._transport.polls(broker, self.name, topic, queue_id)
             self._take(answer)
             if answer.code != answers.SUCCESS:
                 self._polls.refused(broker, answer.code, self._clock.steady_ms())
@@ -393,6 +398,7 @@ class GroupProbe:
         if answer.code == answers.SUCCESS:
             self._asked_through.answered(client_id, broker, start_ts(answer.start_timestamp) or 0)
             self._follow_ups.reported(client_id, answer, self._clock.steady_ms())
+            self._polls.reported(client_id, answer.mq_pop_table or ())
         else:
             self._asked_through.answered(client_id, broker)
         if is_about_client(answer):

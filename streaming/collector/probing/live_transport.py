@@ -132,9 +132,9 @@ class LiveTransport:
         took_ms = (time.perf_counter() - began) * 1000
         return reply_parsing.offsets_one_by_one(consumed[0], self._asked(broker, group), rows, took_ms)
 
-    async def polls(self, broker: str, group: str, topic: str) -> answers.PollsAnswer:
-        reply = await self.ask(broker, requests.polling_info(group, topic), Lane.TABLES)
-        return reply_parsing.polls(reply, self._asked(broker, group), topic)
+    async def polls(self, broker: str, group: str, topic: str, queue_id: int) -> answers.PollsAnswer:
+        reply = await self.ask(broker, requests.polling_info(group, topic, queue_id), Lane.TABLES)
+        return reply_parsing.polls(reply, self._asked(broker, group), topic, queue_id)
 
     async def running_info(self, broker: str, group: str, client_id: str) -> Timed[answers.RunningInfoAnswer]:
         reply = await self.ask(broker, requests.running_info(group, client_id), Lane.CLIENTS, RUNNING_INFO_TIMEOUT_MS)

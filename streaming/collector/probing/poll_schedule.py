@@ -1,17 +1,32 @@
-"""Which topics of a group a broker is asked about for polls, each time that its offsets are due there. Pure.
+"""Which queues of a group a broker is asked about for polls, each time that its offsets are due there. Pure.
 
-gRPC clients own no queue: a proxy polls for them, at any queue of a broker (``ReceiveMessageActivity``). That polls
-wait there is the only sign that somebody consumes a topic while no message comes. Groups without such clients are not
-asked about. A broker makes the group that it is asked about (``PollingInfoProcessor``), so one is asked only about
-groups that it has named itself.
+Clients that pop own no queue. That polls wait at a broker is the only sign that somebody consumes a topic while no
+message comes. A proxy polls for gRPC clients, at any queue of a broker (``ReceiveMessageActivity``). A remoting client
+polls what a broker assigns to it: all queues of a broker at once, or single ones (``allocate4Pop``); its report says
+which. Groups without such clients are not asked about. A broker makes the group that it is asked about
+(``PollingInfoProcessor``), so one is asked only about groups that it has named itself.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
+from schemas.events import ANY_QUEUE
 from schemas.identity import is_retry_topic
 from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
-from streaming.collector.wire.answers import REQUEST_CODE_NOT_SUPPORTED
+from streaming.collector.probing.offset_schedule import waits
+from streaming.collector.wire.answers import REQUEST_CODE_NOT_SUPPORTED, OffsetRow, ProcessQueue
 from streaming.core.evidence.exclusions import is_proxy_client
+
+SINGLE_QUEUES_AT_MOST = 16  # on a broker at a time: then others have their turn
+
+Asked = tuple[str, int]  # topic and queue id, ANY_QUEUE for the polls at any queue
+
+
+class _Popped(NamedTuple):
+    """The topics that a client pops, by its newest report."""
+
+    at_any: frozenset[str]
+    at_single: frozenset[str]
 
 
 class PollSchedule:
@@ -20,9 +35,13 @@ class PollSchedule:
     def __init__(self) -> None:
         self._known_by: frozenset[str] = frozenset()
         self._grpc_at: set[str] = set()  # brokers and proxies that list a gRPC client
+        self._popped_by: dict[str, _Popped] = {}  # remoting clients that pop
         self._subscribed_ts: dict[str, int] = {}  # topics, and when members were last seen to subscribe to them
         self._unknown_ts: dict[str, int] = {}  # brokers that do not know the request, and when they said so
-        self._asked: dict[str, int] = {}  # by broker: how many topics it was asked about
+        self._asked: dict[str, int] = {}  # by broker: how many questions it was asked
+        self._single_ts: dict[
+            str, dict[Asked, int]
+        ] = {}  # by broker: single queues, and when each was last asked about
 
     def known_by(self, brokers: Collection[str]) -> None:
         """The brokers that know the group."""
@@ -44,21 +63,65 @@ class PollSchedule:
         elif ids is not None:
             self._grpc_at.discard(name)
 
-    def due(self, broker: str, readable: Collection[str], now: int) -> list[str]:
-        """Of the topics that clients may read there. Polls for retries are those for the topic itself.
+    def members(self, listed: Mapping[str, Collection[str]]) -> None:
+        """Forgets what clients popped that no broker lists any more. ``listed``: by broker."""
+        if self._popped_by:
+            there = {client_id for ids in listed.values() for client_id in ids}
+            self._popped_by = {one: popped for one, popped in self._popped_by.items() if one in there}
 
-        Those that members subscribed to lately; all if none is known.
+    def reported(self, client_id: str, popped: Collection[ProcessQueue]) -> None:
+        """What a client pops."""
+        if not popped:
+            self._popped_by.pop(client_id, None)
+            return
+        at_any = frozenset(one.topic for one in popped if one.queue_id == ANY_QUEUE)
+        self._popped_by[client_id] = _Popped(at_any, frozenset(one.topic for one in popped if one.queue_id >= 0))
+
+    @property
+    def has_clients(self) -> bool:
+        """True if the group has clients whose polls say whether they consume."""
+        return bool(self._grpc_at or self._popped_by)
+
+    def due(self, broker: str, readable: Mapping[str, int], offsets: Collection[OffsetRow], now: int) -> list[Asked]:
+        """Of the topics that clients may read there, each with its number of queues. None of topics for retries:
+
+        polls of the topic itself take these messages. ``offsets``: of the group at the broker.
         """
         self._asked.pop(broker, None)
         is_unknown = now - self._unknown_ts.get(broker, -KEEP_WATCHING_MS) < KEEP_WATCHING_MS
-        if not self._grpc_at or is_unknown or broker not in self._known_by:
+        if not self.has_clients or is_unknown or broker not in self._known_by:
             return []
+        topics = sorted(topic for topic in readable if not is_retry_topic(topic))
+        at_any = self._of_grpc_clients(topics, now).union(*(one.at_any for one in self._popped_by.values()))
+        asked = [(topic, ANY_QUEUE) for topic in topics if topic in at_any]
+        asked += self._single_queues(broker, {topic: readable[topic] for topic in topics}, offsets, now)
+        self._asked[broker] = len(asked)
+        return asked
+
+    def _of_grpc_clients(self, topics: list[str], now: int) -> frozenset[str]:
+        """Those that members subscribed to lately; all if none is known."""
+        if not self._grpc_at:
+            return frozenset()
         oldest = now - KEEP_WATCHING_MS  # a client of a proxy sends its subscriptions every 5 minutes
         self._subscribed_ts = {topic: ts for topic, ts in self._subscribed_ts.items() if ts >= oldest}
         subscribed = {topic for topic in self._subscribed_ts if not is_retry_topic(topic)}
-        topics = sorted(topic for topic in readable if not is_retry_topic(topic) and topic in (subscribed or readable))
-        self._asked[broker] = len(topics)
-        return topics
+        return frozenset(subscribed or topics)
+
+    def _single_queues(
+        self, broker: str, readable: Mapping[str, int], offsets: Collection[OffsetRow], now: int
+    ) -> list[Asked]:
+        """Some of those that clients pop one by one: first those in which messages wait, then each in its turn."""
+        popped = frozenset[str]().union(*(one.at_single for one in self._popped_by.values()))
+        queues = [(topic, queue_id) for topic in popped & readable.keys() for queue_id in range(readable[topic])]
+        if not queues:
+            self._single_ts.pop(broker, None)
+            return []
+        waiting = {(row.topic, row.queue_id) for row in offsets if waits(row)}
+        before = self._single_ts.get(broker, {})
+        queues.sort(key=lambda queue: (queue not in waiting, before.get(queue, -1), queue))
+        chosen = queues[:SINGLE_QUEUES_AT_MOST]
+        self._single_ts[broker] = {q: before[q] for q in queues if q in before} | dict.fromkeys(chosen, now)
+        return chosen
 
     def refused(self, broker: str, code: int | None, now: int) -> None:
         """A broker of the 4.x line is not asked again for a while."""
@@ -67,4 +130,4 @@ class PollSchedule:
 
     def number_on(self, broker: str) -> int:
         """How many requests are made each time that the group's offsets are due on the broker."""
-        return self._asked.get(broker, 0)
+        return self._asked.get(broker, 0) if self.has_clients else 0

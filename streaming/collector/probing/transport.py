@@ -47,8 +47,8 @@ class Transport(Protocol):
     ) -> answers.ConsumeStatsAnswer:
         """The offsets of single queues (30 and 14), by topic and queue id."""
 
-    async def polls(self, broker: str, group: str, topic: str) -> answers.PollsAnswer:
-        """How many polls of the group wait for messages of the topic (200055)."""
+    async def polls(self, broker: str, group: str, topic: str, queue_id: int) -> answers.PollsAnswer:
+        """How many polls of the group wait for messages of the topic, at a queue or at any (200055)."""
 
     async def running_info(self, broker: str, group: str, client_id: str) -> Timed[answers.RunningInfoAnswer]:
         """The broker asks the client what it owns (307)."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from schemas.events import (
-    ANY_QUEUE,
     SCHEMA_VERSION,
     AnyEvent,
     AssignmentReport,
@@ -272,7 +271,7 @@ class GroupTranslation:
 
     def _take_polls(self, answer: answers.PollsAnswer) -> None:
         if answer.waiting is not None:
-            polls = TopicPolls(answer.broker, answer.topic, ANY_QUEUE, answer.end_ts, answer.waiting)
+            polls = TopicPolls(answer.broker, answer.topic, answer.queue_id, answer.end_ts, answer.waiting)
             self._content.polls.append(polls)
 
     def _changed_routes(self) -> list[AnyEvent]:

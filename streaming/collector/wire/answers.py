@@ -9,6 +9,8 @@ from typing import Any, get_args
 
 from msgspec import Struct, field
 
+from schemas.events import ANY_QUEUE
+
 SUCCESS = 0
 SYSTEM_ERROR = 1  # to 38: no such group on this broker, so no members; to 307: no such client
 REQUEST_CODE_NOT_SUPPORTED = 3
@@ -195,9 +197,13 @@ class ConsumeStatsAnswer(Brokered, tag="consume_stats", frozen=True, kw_only=Tru
 
 
 class PollsAnswer(Brokered, tag="polls", frozen=True, kw_only=True, omit_defaults=True):
-    """200055, POLLING_INFO: how many polls of the group wait at a broker for messages of any queue of a topic."""
+    """200055, POLLING_INFO: how many polls of the group wait at a broker for messages of a topic.
+
+    ``queue_id`` -1: of any queue there. A client that pops single queues waits at each of these.
+    """
 
     topic: str
+    queue_id: int = field(name="queueId", default=ANY_QUEUE)
     waiting: int | None = None
 
 

@@ -162,10 +162,11 @@ def offset(reply: Reply) -> int | None:
     return _number(reply, "offset")
 
 
-def polls(reply: Reply, asked: Asked, topic: str) -> answers.PollsAnswer:
+def polls(reply: Reply, asked: Asked, topic: str, queue_id: int) -> answers.PollsAnswer:
     return answers.PollsAnswer(
         **asked.common(reply, None if reply.frame is not None else reply.error),
         topic=topic,
+        queue_id=queue_id,
         waiting=_number(reply, "pollingNum"),
     )
 

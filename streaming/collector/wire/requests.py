@@ -89,12 +89,13 @@ def max_offset(topic: str, queue_id: int) -> Request:
     return Request(Code.GET_MAX_OFFSET, {"topic": topic, "queueId": str(queue_id)})
 
 
-def polling_info(group: str, topic: str) -> Request:
-    """How many polls of the group wait for messages of the topic, each of them at any queue. From the broker's memory.
+def polling_info(group: str, topic: str, queue_id: int = ANY_QUEUE) -> Request:
+    """How many polls of the group wait for messages of the topic: those at one queue, or those at any queue.
 
-    A broker makes the group of it if it does not know it (``PollingInfoProcessor``), so ask only one that does.
+    From the broker's memory. It makes the group if it does not know it (``PollingInfoProcessor``), so ask only one that
+    does.
     """
-    return Request(Code.POLLING_INFO, {"consumerGroup": group, "topic": topic, "queueId": str(ANY_QUEUE)})
+    return Request(Code.POLLING_INFO, {"consumerGroup": group, "topic": topic, "queueId": str(queue_id)})
 
 
 READER = "TOOLS_CONSUMER"  # MixAll.TOOLS_CONSUMER_GROUP: each broker has it from the start, for tools that read

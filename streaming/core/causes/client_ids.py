@@ -18,7 +18,10 @@ def _listed_twice(topic: TopicEvidence, proven: bool) -> list[MemberEvidence]:
 
 
 def same_client_id(topic: TopicEvidence, found: Found) -> Explanation | None:
-    """Two instances use one client id: both take the share of its first entry, and no client that of its second."""
+    """Two instances use one client id: both take the share of its first entry, and no client that of its second.
+
+    The same with what brokers let clients pop (``allocate4Pop``), unless they may pop all queues.
+    """
     duplicates = _listed_twice(topic, proven=True)
     if not duplicates:
         return None
@@ -28,6 +31,8 @@ def same_client_id(topic: TopicEvidence, found: Found) -> Explanation | None:
         of_both = frozenset(queue for queue, owners in expected.items() if indices & set(owners))
         explained = found.queues & (of_both | topic.of_second_entries)
         predicted = of_both if found.kind is Kind.DUPLICATED else topic.of_second_entries
+    if found.kind is Kind.UNPOLLED:
+        explained = predicted = found.queues - (found.queues if topic.popped is None else topic.popped)
     return explanation(Cause.SAME_CLIENT_ID, explained, same_id(duplicates[0]), indices, predicted)
 
 

@@ -79,7 +79,7 @@ _DUPLICATED, _ORPHANED, _STALLED, _MISPLACED = Kind.DUPLICATED, Kind.ORPHANED, K
 
 # Of causes that fit equally well the first is named: first what makes other causes appear, last what is only a symptom.
 RULES: tuple[tuple[Rule, frozenset[Kind]], ...] = (
-    (client_ids.same_client_id, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED})),
+    (client_ids.same_client_id, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED, Kind.UNPOLLED})),
     (members_differ.message_model_mismatch, frozenset({_DUPLICATED, _STALLED, Kind.SLOW_CONSUMER})),
     (clients.restart_loop, frozenset({_STALLED, Kind.SLOW_CONSUMER, Kind.UNPOLLED})),
     (proxies.silent_since_proxy, frozenset({Kind.UNPOLLED})),

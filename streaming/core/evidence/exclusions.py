@@ -18,6 +18,9 @@ PERMANENT_EXCLUSIONS = OF_WHOLE_GROUPS | {
     ReasonKind.STATIC_TOPIC, ReasonKind.NOT_SUBSCRIBED, ReasonKind.UNREADABLE
 }  # fmt: skip
 
+# Members of these kinds own no queue. That they consume is seen by their polls.
+POLLING = frozenset({ReasonKind.PROXY_CLIENT, ReasonKind.POP})
+
 # host@process@index@time in base 36 (that of C# has capitals); of the C++ SDK host@process#index_milliseconds
 _GRPC_CLIENT_ID = re.compile(r"[^@]+@[0-9]+(@[0-9]+@[0-9a-zA-Z]+|#[0-9]+_[0-9]{13})")
 

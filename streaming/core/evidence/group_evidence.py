@@ -250,7 +250,11 @@ class GroupEvidence:
         heard = [
             m for m in self.members.values() if m.exclusion or m.running is not None or m.client.unanswered_since_ts
         ]
-        return heard[0].exclusion if all(member.exclusion for member in heard) and heard else None
+        if not heard or not all(member.exclusion for member in heard):
+            return None
+        exclusions = {member.exclusion for member in heard}
+        pops = ReasonKind.POP in exclusions and exclusions <= {ReasonKind.POP, ReasonKind.BROKER_ALLOCATED}
+        return ReasonKind.POP if pops else heard[0].exclusion  # one that pops may have nothing to pop now
 
 
 def shown(pair: tuple[str, str | None]) -> str:

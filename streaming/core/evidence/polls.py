@@ -1,4 +1,7 @@
-"""The evidence of a queue whose consumers own none: gRPC clients, for which a proxy polls all queues of a broker.
+"""The evidence of a queue whose consumers own none: they poll brokers for messages.
+
+Proxies do so for gRPC clients, at any queue of a broker. Remoting clients that pop do so themselves, at any queue or at
+single ones (``allocate4Pop``).
 
 Signs of a client are a poll that waits at the broker, and an offset there that has moved: a message was taken. Neither
 need be seen of a client that is busy with what it has taken. So it is proven only of some queues that nobody polls:
@@ -7,6 +10,10 @@ a longer silence, if clients take messages at other brokers all the while (a cli
 may do so, too); or if the last sign came before a proxy stopped answering. Of FIFO groups an offset moves only when
 messages are acknowledged. A SimpleConsumer polls one broker of one topic after the other, and only while its
 application calls receive(): its silence proves nothing.
+
+A remoting client that pops stops only at the places where it has many messages in hand (``popThresholdForQueue``). So
+that messages are taken elsewhere does not show that it is alive and free. Those who poll a single queue may all have
+crashed while clients at other queues are alive.
 """
 
 from collections.abc import Iterable, Set
@@ -14,6 +21,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from schemas.events import ANY_QUEUE
 from schemas.identity import proxy_address
 from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from streaming.core.evidence.exclusions import PULLS
@@ -23,7 +31,7 @@ from streaming.core.finding_kinds import HOLD_NO_MEMBERS_MS
 from streaming.core.state.group_state import Polls
 from streaming.core.state.queue_state import Queue
 
-LONGEST_POLL_MS = 20_000  # ProxyConfig.grpcClientConsumerMaxLongPollingTimeoutMillis
+LONGEST_POLL_MS = 20_000  # ProxyConfig.grpcClientConsumerMaxLongPollingTimeoutMillis; of remoting clients 15 s
 COUNTED_AFTER_MS = 30_000  # for so long a poll of a client that is gone may be seen: the longest poll, read late
 LISTED_AFTER_MS = 130_000  # a proxy lists a client that was killed: channelExpiredTimeout, and a scan every 10 s
 # How soon clients poll again when their proxy is back, by their SDK (docs/clients.md), and a reading more
@@ -62,6 +70,7 @@ class PolledQueue(Struct, frozen=True, kw_only=True, gc=False):
     silent_ms: int  # for how long messages had waited without a sign of a client, at the last reading
     enough_ms: int  # of silence: a client that is alive would have been seen
     was_free: bool  # by the last sign no client there was busy
+    is_in_no_report: bool  # every member has said what it pops, and none pops the queue
     is_taken_elsewhere: bool  # messages were taken at other brokers all the while
     is_orderly: bool
     pulls: bool  # by a SimpleConsumer
@@ -72,12 +81,14 @@ class PolledQueue(Struct, frozen=True, kw_only=True, gc=False):
 
 def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
     queue, timing = topic.queue(index), topic.timing
-    polls, pulls = _polls_at(topic, queue.broker), topic.of_group.consumes == PULLS
+    polls, pulls = _polls_of(topic, queue), topic.of_group.consumes == PULLS
     seen_ts, silent_ts = _seen_ts(polls), _silent_ts(topic, queue, polls)
-    elsewhere = [one for one in topic.topic.polls if one.broker != queue.broker]
+    is_at_any = polls.queue_id == ANY_QUEUE
+    elsewhere = [one for one in topic.topic.polls if one.broker != queue.broker] if is_at_any else []
     elsewhere_ts = max(map(_seen_ts, elsewhere), default=0)
-    taken_ts = max((one.moved_ts for one in elsewhere), default=0)
-    was_free = 0 < polls.polled_ts >= polls.moved_ts or _is_untouched(topic, queue.broker)
+    taken_ts = max((one.moved_ts for one in elsewhere), default=0) if _is_by_proxy(topic) else 0
+    is_in_no_report = not is_at_any and topic.popped is not None and index not in topic.popped
+    was_free = 0 < polls.polled_ts >= polls.moved_ts or _is_untouched(topic, queue, polls)
     lives_elsewhere = elsewhere_ts - silent_ts >= timing.stall_ms + LONGEST_POLL_MS
     return PolledQueue(
         is_consume_enabled=topic.of_group.consume_enable is not False,
@@ -90,8 +101,14 @@ def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
         stands_still=queue.unconsumed_since_ts > 0 and queue.pull_lag > 0,
         is_to_be_consumed=is_to_be_consumed(topic.of_group, queue),
         silent_ms=max(0, polls.read_ts - silent_ts) if silent_ts else 0,
-        enough_ms=_enough_ms(topic, queue, was_free and not topic.of_group.orderly, lives_elsewhere),
+        enough_ms=_enough_ms(
+            topic,
+            queue,
+            (was_free or is_in_no_report) and not topic.of_group.orderly,
+            lives_elsewhere or is_in_no_report,
+        ),
         was_free=was_free,
+        is_in_no_report=is_in_no_report,
         is_taken_elsewhere=taken_ts - silent_ts >= timing.consume_stall_ms - timing.stall_ms,
         is_orderly=topic.of_group.orderly,
         pulls=pulls,
@@ -101,13 +118,32 @@ def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
     )
 
 
-def _polls_at(topic: TopicEvidence, broker: int) -> Polls:
-    return topic.topic.polls_at(broker) or Polls(broker)
+def _polls_of(topic: TopicEvidence, queue: Queue) -> Polls:
+    """The polls that would take messages of the queue. Both kinds count while clients change from one to the other."""
+    at_any = topic.polls.get((queue.broker, ANY_QUEUE))
+    at_queue = topic.polls.get((queue.broker, queue.queue_id))
+    if at_queue is None or at_any is None:
+        return at_queue or at_any or Polls(queue.broker)
+    newer, older = sorted((at_queue, at_any), key=lambda polls: -polls.read_ts)
+    if newer.read_ts - older.read_ts > topic.timing.progress_max_gap_ms:
+        return newer
+    return Polls(
+        queue.broker,
+        newer.read_ts,
+        at_queue.waiting + at_any.waiting,
+        max(at_queue.polled_ts, at_any.polled_ts),
+        max(at_queue.moved_ts, at_any.moved_ts),
+        queue.queue_id,
+    )
+
+
+def _is_by_proxy(topic: TopicEvidence) -> bool:
+    return topic.of_group.exclusion is ReasonKind.PROXY_CLIENT
 
 
 def are_polls_known(topic: TopicEvidence, queue: Queue) -> bool:
     """True if the queue's broker has said how many polls wait there, and not so long ago that it does not any more."""
-    read_ts = _polls_at(topic, queue.broker).read_ts
+    read_ts = _polls_of(topic, queue).read_ts
     return read_ts > 0 and topic.now - read_ts <= topic.timing.gone_after_ms
 
 
@@ -136,12 +172,13 @@ def _enough_ms(topic: TopicEvidence, queue: Queue, was_free: bool, lives_elsewhe
     return max(least_ms, queue.longest_step_ms * 3 // 2)
 
 
-def _is_untouched(topic: TopicEvidence, broker: int) -> bool:
-    """True if the group has never taken a message of the topic at the broker: it has no offset there.
+def _is_untouched(topic: TopicEvidence, polled: Queue, polls: Polls) -> bool:
+    """True if the group has never taken a message where these polls take them: it has no offset there.
 
     With popConsumerKVServiceEnable the consumer offset is that of the last batch's begin, the pull offset of its end.
     """
-    there = [queue for index in topic.queues if (queue := topic.queue(index)).broker == broker]
+    there = [queue for index in topic.queues if (queue := topic.queue(index)).broker == polled.broker]
+    there = there if polls.queue_id == ANY_QUEUE else [polled]
     return all(queue.progress_ts and queue.broker_offset <= min(queue.consumer_lag, queue.pull_lag) for queue in there)
 
 
@@ -154,11 +191,13 @@ def come_back_ms(languages: Set[str]) -> int:
 
 def _is_local(topic: TopicEvidence) -> bool:
     """True if proxies run in brokers: then these list the clients."""
-    return any(one.listed for one in topic.group.state.brokers if not one.is_proxy)
+    return _is_by_proxy(topic) and any(one.listed for one in topic.group.state.brokers if not one.is_proxy)
 
 
 def _proxies_away(topic: TopicEvidence, broker: int) -> list[ProxyAway]:
-    """Those by which clients reach the broker. In local mode that is its own."""
+    """Those by which clients reach the broker. In local mode that is its own. Remoting clients need none."""
+    if not _is_by_proxy(topic):
+        return []
     wait_ms, brokers = come_back_ms(topic.listed.by_language.keys()), topic.group.state.brokers
     is_local = _is_local(topic)
     away = []
@@ -190,7 +229,7 @@ def silent_since_proxies(topic: TopicEvidence, queue: Queue) -> list[ProxyAway]:
     A poll of a client that is gone is counted until its time is over. A proxy that gives no list for a few seconds may
     serve its clients all the while: it was slow, and was left in peace for a moment.
     """
-    seen_ts = _seen_ts(_polls_at(topic, queue.broker))
+    seen_ts = _seen_ts(_polls_of(topic, queue))
     return [
         one
         for one in _proxies_away(topic, queue.broker)

@@ -7,12 +7,12 @@ from schemas import observed
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from schemas.reasons import Reason, ReasonDetails, ReasonKind
-from streaming.core.evidence.exclusions import OF_WHOLE_GROUPS, PERMANENT_EXCLUSIONS
+from streaming.core.evidence.exclusions import OF_WHOLE_GROUPS, PERMANENT_EXCLUSIONS, POLLING
 from streaming.core.evidence.expected_owners import NotKnown
 from streaming.core.evidence.grace import grace_of, last_change
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.topic_shares import TopicShares
-from streaming.core.state.group_state import Alert, Broker, Topic
+from streaming.core.state.group_state import Alert, Broker, Polls, Topic
 from streaming.core.state.offsets import is_seen_to_move
 from streaming.core.state.queue_state import Queue
 from streaming.core.state.routes import is_known, readable
@@ -240,8 +240,32 @@ class TopicEvidence(TopicShares):
 
     @property
     def is_polled(self) -> bool:
-        """True if all members are gRPC clients, which own no queue, and brokers say how many of their polls wait."""
-        return self.of_group.exclusion is ReasonKind.PROXY_CLIENT and bool(self.topic.polls)
+        """True if no member owns a queue, as all are gRPC clients or all pop, and brokers say how many polls wait."""
+        return self.of_group.exclusion in POLLING and bool(self.topic.polls)
+
+    @cached_property
+    def polls(self) -> dict[tuple[int, int], Polls]:
+        """(index of the broker, queue id or ANY_QUEUE) -> polls there."""
+        return {(one.broker, one.queue_id): one for one in self.topic.polls}
+
+    @cached_property
+    def popped(self) -> frozenset[int] | None:
+        """Queues that some member pops, where each pops single ones; None: some has not said it since the last change.
+
+        A connection that has died keeps an id in the list for a while: then a broker leaves the id's share to nobody.
+        """
+        if not self.members or self.uncovered or self.silent:
+            return None
+        found = set[int]()
+        for member in self.members.values():
+            is_doubtful = member.entries > 1 and not member.second_instance_proven
+            if member.as_of < self.counts_from_ts or is_doubtful:
+                return None
+            for report in member.reports:
+                if report.popped is None:
+                    return None
+                found.update(report.popped)
+        return frozenset(found)
 
     @cached_property
     def exclusion(self) -> ReasonKind | None:

@@ -17,7 +17,6 @@ from streaming.core.findings.queue_rules import judge, judge_by_offsets, judge_o
 from streaming.core.findings.verdict import Verdict
 from streaming.core.state.offsets import is_seen_to_move
 
-EXCLUDED_GRPC = Verdict(Kind.EXCLUDED, Severity.NONE, Reason(ReasonKind.PROXY_CLIENT), [], None)
 UNREADABLE = Reason(ReasonKind.UNREADABLE)
 Verdicts = dict[int, Verdict]  # index of the queue -> what was found
 
@@ -72,10 +71,17 @@ def _judge(q: QueueEvidence) -> Verdict:
 
 def _judge_polled(q: QueueEvidence) -> Verdict:
     """By polls, unless messages have waited for ten minutes: that is STALLED, whatever polls say."""
-    by_polls = EXCLUDED_GRPC if not are_polls_known(q.topic, q.queue) else judge_polled(polled_queue(q.topic, q.index))
+    are_known = are_polls_known(q.topic, q.queue)
+    by_polls = judge_polled(polled_queue(q.topic, q.index)) if are_known else _excluded(q.topic)
     alerts_sooner = by_polls.kind is Kind.UNPOLLED and q.fired_stall is None
     by_offsets = judge_by_offsets(record_of(q)) if is_overdue(q.topic.of_group, q.queue) and not alerts_sooner else None
     return by_polls if by_offsets is None else by_offsets
+
+
+def _excluded(topic: TopicEvidence) -> Verdict:
+    """The verdict where a broker does not say how many polls wait, as those of the 4.x line."""
+    exclusion = topic.of_group.exclusion
+    return Verdict(Kind.EXCLUDED, Severity.NONE, None if exclusion is None else Reason(exclusion), [], None)
 
 
 def _all(observation: TopicObservation, kind: Kind, reason: Reason) -> Verdicts:

@@ -31,11 +31,12 @@ def take_report(group: Group, event: events.AssignmentReport) -> None:
     owned, busy = _queue_indices(group, event.owned, event.answered_ts)
     how = (event.strategy, event.orderly, event.message_model, event.client_rebalance, bool(event.pop))
     running = group.running(_interned_running(*how, event.subscriptions, event.consume_type))
-    report = Report(start_ts, event.answered_ts, running, owned, busy, event.data_version)
+    popped = _popped(group, event) if event.pop else None
+    report = Report(start_ts, event.answered_ts, running, owned, busy, event.data_version, popped)
     if known is None or known.running != report.running:
         client.note_change()
         group.request_evaluation()
-    elif known.owned != owned:
+    elif known.owned != owned or known.popped != popped:
         group.request_evaluation()
     _keep(client, report, known)
     _note_answer(group, client, report)
@@ -119,6 +120,13 @@ def _take_unanswered(group: Group, client: Client, event: events.AssignmentRepor
     if event.answered_ts > newest and not client.unanswered_since_ts:
         client.unanswered_since_ts = event.answered_ts
         group.request_evaluation()
+
+
+def _popped(group: Group, event: events.AssignmentReport) -> list[int] | None:
+    """Indices of the queues that it pops, if it pops single ones only."""
+    if any(queue.queue_id < 0 for queues in event.pop for queue in queues.queues):
+        return None
+    return _queue_indices(group, event.pop, event.answered_ts)[0]
 
 
 def _queue_indices(group: Group, owned: tuple[events.OwnedQueues, ...], ts: int) -> tuple[list[int], list[int]]:

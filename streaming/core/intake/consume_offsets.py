@@ -5,7 +5,7 @@ and what the group intends start it again; it does not run while no offsets are 
 offset has moved, without a gap between readings. It tells sooner.
 """
 
-from schemas.events import ConsumeProgress, QueueOffsets, QueueProgress, TopicOffsets
+from schemas.events import ANY_QUEUE, ConsumeProgress, QueueOffsets, QueueProgress, TopicOffsets
 from schemas.facts import Kind
 from streaming.core.intake.polls import polls_shown_by
 from streaming.core.intake.setbacks import follow_setbacks, note_setback
@@ -28,8 +28,10 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
         queue = group.state.queues[group.queue(topic, index, progress.queue_id)]
         if event.ts <= queue.progress_ts:
             continue
-        if polls is not None and queue.progress_ts and (_is_progress(queue, progress) or _is_pulled(queue, progress)):
-            polls.moved_ts = max(polls.moved_ts, event.ts)
+        if polls and queue.progress_ts and (_is_progress(queue, progress) or _is_pulled(queue, progress)):
+            for one in (polls.get(ANY_QUEUE), polls.get(progress.queue_id)):
+                if one is not None:
+                    one.moved_ts = max(one.moved_ts, event.ts)
         was_counted = queue.counted_since_ts
         if progress.consumer_offset < 0:
             progress = _counted_from_what_is_known(queue, progress, event.ts)

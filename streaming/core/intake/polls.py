@@ -11,13 +11,18 @@ from streaming.core.state.group_state import Polls, Topic
 
 
 def take_polls(group: Group, seen: TopicPolls) -> None:
-    """What a broker said of the polls at any of its queues. Nothing is kept of unknown topics and brokers."""
+    """What a broker said of its polls. Nothing is kept of unknown topics and brokers, and of queues not in the route.
+
+    After a change of ``popShareQueueNum`` clients poll single queues no more, or begin to.
+    """
     topic, broker = group.known_topic(seen.topic), group.known_broker(seen.broker_name)
-    if topic is None or broker is None or seen.queue_id != ANY_QUEUE:
+    if topic is None or broker is None or not _may_be_polled(topic, broker, seen.queue_id):
         return
-    polls = topic.polls_at(broker)
+    oldest = seen.ts - group.timing.gone_after_ms
+    topic.polls = [one for one in topic.polls if one.read_ts >= oldest]
+    polls = next((one for one in topic.polls if (one.broker, one.queue_id) == (broker, seen.queue_id)), None)
     if polls is None:
-        polls = Polls(broker)
+        polls = Polls(broker, queue_id=seen.queue_id)
         topic.polls.append(polls)
     if seen.ts <= polls.read_ts:
         return
@@ -28,18 +33,21 @@ def take_polls(group: Group, seen: TopicPolls) -> None:
         polls.polled_ts = seen.ts
 
 
-def polls_shown_by(group: Group, topic: Topic, broker: int) -> Polls | None:
-    """The polls by which messages of a topic on a broker are taken; None: nothing is known of them.
+def _may_be_polled(topic: Topic, broker: int, queue_id: int) -> bool:
+    return queue_id == ANY_QUEUE or any(host.lets_read(broker, queue_id) for host in topic.hosts)
+
+
+def polls_shown_by(group: Group, topic: Topic, broker: int) -> dict[int, Polls]:
+    """The polls by which messages of a topic on a broker are taken, by queue id; empty: nothing is known of them.
 
     Messages that are given out again are in ``%RETRY%group_topic``, or ``%RETRY%group+topic``. Polls of the topic
-    itself take them, too (``KeyBuilder.buildPopRetryTopic``).
+    itself take them, too (``KeyBuilder.buildPopRetryTopic``), those at any of its queues.
     """
-    if not topic.polls:
-        if not is_retry_topic(topic.name):
-            return None
-        own = retry_topic(group.state.group)
-        popped = group.known_topic(topic.name[len(own) + 1 :]) if topic.name.startswith(own) else None
-        if popped is None:
-            return None
-        topic = popped
-    return topic.polls_at(broker)
+    if topic.polls:
+        return topic.polls_at(broker)
+    if not is_retry_topic(topic.name):
+        return {}
+    own = retry_topic(group.state.group)
+    popped = group.known_topic(topic.name[len(own) + 1 :]) if topic.name.startswith(own) else None
+    at_any = None if popped is None else popped.polls_at(broker).get(ANY_QUEUE)
+    return {} if at_any is None else {ANY_QUEUE: at_any}

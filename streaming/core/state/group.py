@@ -215,6 +215,7 @@ class Group:
                 report.running = self.running(running[report.running])
                 report.owned = _moved(report.owned, new_queue)
                 report.busy = _moved(report.busy, new_queue)
+                report.popped = None if report.popped is None else _moved(report.popped, new_queue)
 
 
 def _added(key: Key, thing: Thing, indices: dict[Key, int], things: list[Thing]) -> int:

@@ -7,6 +7,7 @@ A change of any class here changes the packed form: ``streaming.core.state.packi
 
 from msgspec import field
 
+from schemas.events import ANY_QUEUE
 from schemas.facts import Kind, Severity
 from schemas.identity import is_proxy, slot_of
 from schemas.observed import Observed
@@ -81,13 +82,17 @@ class RouteCopies(Packed):
 
 
 class Polls(Packed):
-    """The polls of the group that wait at one broker for messages of a topic, as its newest answer says."""
+    """The polls of the group that wait at one broker for messages of a topic, as its newest answer says.
+
+    Those at any of its queues, or at one.
+    """
 
     broker: int  # index in GroupState.brokers
     read_ts: int = 0  # when it answered
     waiting: int = 0
     polled_ts: int = 0  # when one was last seen to wait; 0: none was
     moved_ts: int = 0  # when an offset of the topic there was last seen to have moved; 0: none was since polls are read
+    queue_id: int = ANY_QUEUE
 
 
 class Topic(Packed):
@@ -105,11 +110,11 @@ class Topic(Packed):
     is_committed: bool = False  # whether some consumer offset has been seen to move
     unreported: int = 0  # TopicEvidence.unreported when its queues' facts were emitted last
     is_unwanted: bool = False  # whether the group does not consume it, as it is configured or as its members intend
-    polls: list[Polls] = field(default_factory=list)  # one for each broker that has said; empty: no member is by gRPC
+    polls: list[Polls] = field(default_factory=list)  # one for each broker or queue; empty: no member pops
 
-    def polls_at(self, broker: int) -> Polls | None:
-        """Those at one broker; None: it has said nothing of them."""
-        return next((one for one in self.polls if one.broker == broker), None)
+    def polls_at(self, broker: int) -> dict[int, Polls]:
+        """Those at one broker by queue id, ANY_QUEUE for those at any of its queues."""
+        return {one.queue_id: one for one in self.polls if one.broker == broker}
 
 
 class HeartbeatProfile(PackedValue, frozen=True):
@@ -146,6 +151,7 @@ class Report(Packed):
     owned: list[int]  # indices of the queues that it says it owns
     busy: list[int] = field(default_factory=list)  # indices of those of which it holds messages not consumed yet
     data_version: int = 0  # AssignmentReport.data_version; 0: no round can confirm the report
+    popped: list[int] | None = None  # indices of the queues that it pops one by one; None: it does not say any, or all
 
 
 NOT_EMITTED, EMITTED, OUTDATED = 0, 1, 2  # Client.emitted: no fact says that it is a member; one does; one is outdated
