@@ -71,6 +71,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--queues", action="append", default=[], metavar="TOPIC=N", help="the topic gets N queues on each broker"
     )
     parser.add_argument("--strategy", metavar="NAME", help="all are restarted with it, one after the other")
+    parser.add_argument(
+        "--pop",
+        type=whole(-1, MOST_CLIENTS),
+        metavar="N",
+        help="its clients pop by remoting: popShareQueueNum is N now",
+    )
+    parser.add_argument("--pop-share", type=whole(-1, MOST_CLIENTS), metavar="N", help="popShareQueueNum becomes N")
     parser.add_argument("--lose-room", metavar="ROOM", help="clients and brokers whose names begin with it are lost")
     parser.add_argument("--json", action="store_true", help="one JSON object (docs/simulation.md has the keys)")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="queues x clients before and after, .png or .svg")
@@ -84,6 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
         check(arguments.picture)
     current = _current(arguments)
     change = checked(_change(arguments, current), current)
+    if arguments.pop is not None or arguments.pop_share is not None:
+        return _plan_pop(current, change, arguments)
     from streaming.simulation.planning.forecast import as_text, forecasts, strategy_of
 
     with waiting("Trying each strategy on a simulated group"):
@@ -101,8 +110,27 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _plan_pop(current: CurrentGroup, change: Change, arguments: argparse.Namespace) -> int:
+    """Who may pop what. Nothing is simulated: several clients may pop a queue, so none has to be handed over."""
+    from streaming.simulation.planning.popping import as_text, pop_plan
+
+    if arguments.picture is not None:
+        raise SourceError("--picture shows owners of queues, and clients that pop own none: leave it out")
+    now, then = pop_plan(current, change, arguments.pop)
+    if arguments.json:
+        shown = {"now": None if now is None else now.as_json(), "then": then.as_json()}
+        print(json.dumps({"group": current.group, "change": msgspec.to_builtins(change), "pop": shown}, indent=1))
+    else:
+        print("\n".join(map(plain, as_text(now, then, _title_of(current, change, len(then.clients))))))
+    return 0
+
+
 def _title(current: CurrentGroup, change: Change, found: "list[Forecast]") -> str:
     after = next((len(f.after) + f.balance.unowned for f in found if f.balance is not None), 0)
+    return _title_of(current, change, after)
+
+
+def _title_of(current: CurrentGroup, change: Change, after: int) -> str:
     now = f"{len(current.members)} clients, {len(current.shared())} queues"
     then = f"{len(members_after(change, current))} clients, {after} queues"
     return f"{current.group}: now {now}; {change}: then {then}"
@@ -165,6 +193,7 @@ def _change(arguments: argparse.Namespace, current: CurrentGroup) -> Change:
         queues=dict(map(_queues, arguments.queues)),
         lose_room=arguments.lose_room,
         strategy=arguments.strategy,
+        pop_share=arguments.pop_share,
     )
 
 

@@ -15,6 +15,7 @@ from streaming.inspect.snapshot import InspectedGroup
 from streaming.simulation.planning.change import Change, checked, members_after, new_ids
 from streaming.simulation.planning.current_group import CurrentGroup, Member, Queue, read_current_group, read_tables
 from streaming.simulation.planning.forecast import Trial, forecasts, mean
+from streaming.simulation.planning.popping import pop_plan
 from streaming.simulation.planning.queue_moves import NotApplicable, balance
 from tests.explain.facts import T0, Teller
 from tests.tables.written import commit
@@ -209,3 +210,54 @@ def test_tables_need_a_group_and_times_need_tables(tables: str, file: Path, caps
     assert "--group" in capsys.readouterr().err
     assert main(["plan", "--from", str(file), "--at", "30m", "--join", "1"]) == 2
     assert "--tables" in capsys.readouterr().err
+
+
+# --- groups that pop
+
+
+def test_all_clients_may_pop_all_queues_until_the_number_is_smaller_than_the_others() -> None:
+    now, then = pop_plan(present(), Change(join=("n",), pop_share=1), 0)
+    assert now is not None
+    assert {len(share) for share in now.may_pop.values()} == {2}  # one for each broker
+    assert set(now.clients.values()) == {3}
+    assert set(then.clients.values()) == {2}
+    assert list(map(len, then.may_pop.values())) == [4, 4, 4, 4]
+
+
+def test_more_clients_than_queues_have_one_queue_each() -> None:
+    _, then = pop_plan(present(queues=1), Change(join=("n1", "n2")), 2)
+    assert sorted(then.clients.values()) == [2, 3]
+    assert {len(share) for share in then.may_pop.values()} == {1}
+
+
+def test_a_plan_for_a_group_that_pops_needs_the_number_and_a_strategy_of_brokers() -> None:
+    with pytest.raises(SourceError, match="--pop"):
+        pop_plan(present(), Change(join=("n",)), None)
+    assert pop_plan(present(), Change(pop_share=1), None)[0] is None
+    with pytest.raises(SourceError, match="CONSISTENT_HASH: a broker assigns nothing"):
+        pop_plan(present(), Change(strategy="CONSISTENT_HASH"), 1)
+    assert checked(Change(pop_share=0), present()) == Change(pop_share=0)
+
+
+def test_the_command_says_who_may_pop_what(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "g.json"
+    file.write_bytes(msgspec.json.encode(present(queues=2)))
+    assert (
+        main(["plan", "--from", str(file), "--pop", "0", "--pop-share", "1", "--leave", "r1-y@1", "--join", "3"]) == 0
+    )
+    text = capsys.readouterr().out
+    assert "now, with popShareQueueNum 0:\n  r1-x@1" in text
+    assert "T: all queues of r1-a, r2-b" in text
+    assert "queues, by how many clients may pop each: 4 by 3" in text
+    assert "then, with popShareQueueNum 1:" in text
+    assert "3 by 1, 1 by 2\n  3 by one client only: if it crashes, nobody takes their messages" in text
+    assert main(["plan", "--from", str(file), "--pop", "1", "--join", "1", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["pop"]
+    assert shown["now"]["clients"] == [["T", broker, n, 2] for broker in ("r1-a", "r2-b") for n in range(2)]
+    assert shown["then"]["pop_share_queue_num"] == 1
+
+
+def test_a_picture_shows_no_group_that_pops(tmp_path: Path) -> None:
+    file = tmp_path / "g.json"
+    file.write_bytes(msgspec.json.encode(present()))
+    assert main(["plan", "--from", str(file), "--pop", "0", "--join", "1", "--picture", str(tmp_path / "p.png")]) == 2

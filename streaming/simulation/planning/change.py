@@ -23,7 +23,8 @@ class Change(Struct, frozen=True, kw_only=True):
     """A change. ``queues``: topic -> queues on each broker. ``rolling``: how many clients restart at a time; 0: none.
 
     ``lose_room``: the text before ``-`` or ``@`` in the names of brokers and ids of clients that are lost.
-    ``strategy``: the strategy of all clients afterwards.
+    ``strategy``: the strategy of all clients afterwards. ``pop_share``: what ``popShareQueueNum`` becomes, of a group
+    that pops.
     """
 
     join: tuple[str, ...] = ()
@@ -32,6 +33,7 @@ class Change(Struct, frozen=True, kw_only=True):
     queues: dict[str, int] = {}
     lose_room: str | None = None
     strategy: str | None = None
+    pop_share: int | None = None
 
     @property
     def at_a_time(self) -> int:
@@ -40,7 +42,8 @@ class Change(Struct, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        return not (self.join or self.leave or self.rolling or self.queues or self.lose_room or self.strategy)
+        changes = (self.join, self.leave, self.rolling, self.queues, self.lose_room, self.strategy)
+        return not any(changes) and self.pop_share is None
 
     def __str__(self) -> str:
         """The change in words, for a title."""
@@ -50,6 +53,7 @@ class Change(Struct, frozen=True, kw_only=True):
         parts += [f"without room {self.lose_room}"] if self.lose_room else []
         parts += [f"restarted with {self.strategy}"] if self.strategy else []
         parts += [f"restarted {self.rolling} at a time"] if self.rolling else []
+        parts += [f"popShareQueueNum {self.pop_share}"] if self.pop_share is not None else []
         return ", ".join(parts)
 
 

@@ -116,22 +116,11 @@ class Trial:
         is_the_change = change.strategy == name
         before = strategy_of(current) or "AVG"
         self._old = queue_moves.strategies_of(before, current, ids) if is_the_change else self._new
-        queues = self._queues_after()
+        queues = queues_after(current, change)
         queues_now = [queue.name for queue in current.shared()]
         self.before = queue_moves.allocate_topics({one: self._old[one] for one in current.client_ids}, queues_now)
         self.after = queue_moves.allocate_topics({one: self._new[one] for one in self._members}, queues)
         self.balance = queue_moves.balance(self.before, self.after, queues, self._members)
-
-    def _queues_after(self) -> list[MessageQueue]:
-        left, change = set(brokers_after(self._change, self._current)), self._change
-        kept = [q.name for q in self._current.shared() if q.broker_name in left]
-        grown = [
-            MessageQueue(topic, broker, queue_id)
-            for topic, count in change.queues.items()
-            for broker in sorted({queue.broker_name for queue in kept if queue.topic == topic})
-            for queue_id in range(count)
-        ]
-        return [queue for queue in kept if queue.topic not in change.queues] + grown
 
     def run(self, seed: str) -> Cost:
         """Make the change to a simulated group that had settled, and watch it settle again."""
@@ -182,6 +171,18 @@ class Trial:
             config = self._config(self._new[client.client_id])
             fleet.clock.after(delay_ms + RESTART_S * 1_000, fleet.join, client.client_id, config)
         return float(roll_s(self._change, len(clients)))
+
+
+def queues_after(current: CurrentGroup, change: Change) -> list[MessageQueue]:
+    left = set(brokers_after(change, current))
+    kept = [queue.name for queue in current.shared() if queue.broker_name in left]
+    grown = [
+        MessageQueue(topic, broker, queue_id)
+        for topic, count in change.queues.items()
+        for broker in sorted({queue.broker_name for queue in kept if queue.topic == topic})
+        for queue_id in range(count)
+    ]
+    return [queue for queue in kept if queue.topic not in change.queues] + grown
 
 
 def strategy_of(current: CurrentGroup) -> str | None:
