@@ -95,4 +95,4 @@ class Collector:
         now = self._transport.clock.steady_ms()
         if now - self._look_ts >= GROUPS_MS and any(broker.is_up for broker in self._fleet.brokers.values()):
             self._look_ts = now
-            self._proxies.found((proxy.host for proxy in self._fleet.proxies.values() if proxy.is_up), now)
+            self._proxies.found((proxy.address for proxy in self._fleet.proxies.values() if proxy.is_up), now)

@@ -32,9 +32,13 @@ class Proxy:
     topics: tuple[str, ...] = ()
 
     @property
+    def address(self) -> str:
+        return f"{self.host}:{REMOTING_PORT}"
+
+    @property
     def name(self) -> str:
         """Its name in events."""
-        return proxy_name(f"{self.host}:{REMOTING_PORT}")
+        return proxy_name(self.address)
 
     def client_ids(self, now: int) -> list[str]:
         return [connection.client_id for connection in self._alive(now)]
