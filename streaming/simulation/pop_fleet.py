@@ -217,6 +217,12 @@ class PopFleet(Fleet):
         super().start_broker(name)
         self.begin_polls_at(name)
 
+    def write_to(self, queue: PoppedQueue, messages: int) -> None:
+        """Write so many to one queue at once. Of the retry topic nobody does."""
+        if not is_retry_topic(queue.log.queue.topic):
+            queue.catch_up(self.now)
+            queue.log.append(messages, self.now)
+
     def block(self, queue: PoppedQueue) -> None:
         """The first message of a FIFO queue is not acknowledged from now on. Its invisible time is renewed."""
         queue.catch_up(self.now)

@@ -15,12 +15,14 @@ WARM_UP_S = 150
 SDK_WEIGHTS = {"Java": 5, "Go": 3, "Python": 2, "Node": 1, "C++": 1, "Rust": 1}
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 SPARE = 3  # how many times as much as is written a group can work off
+SELDOM_MS = (5_000, 120_000)  # between two messages, where few come
 
 
 @dataclass(frozen=True, slots=True)
 class PopShape:
-    """The shape of a group. ``queues``: on each broker; ``rate``: messages a second of each queue.
+    """The shape of a group. ``queues``: on each broker.
 
+    ``rate``: messages a second of each queue; 0: a few come now and then, to any queue.
     ``kind``: of its clients: push, simple or fifo. ``is_balanced``: clients reach all proxies at one address, so that
     another one serves them when theirs is gone. Else each has its own proxy.
     """
@@ -35,7 +37,8 @@ class PopShape:
 
     def __str__(self) -> str:
         at = "balanced" if self.is_balanced else "each at its proxy"
-        return f"{self.clients} {self.sdk} {self.kind}, {self.brokers} x {self.queues} queues, {at}"
+        many = "" if self.rate else ", few messages"
+        return f"{self.clients} {self.sdk} {self.kind}, {self.brokers} x {self.queues} queues, {at}{many}"
 
 
 def random_shape(random: Random, **fixed: object) -> PopShape:
@@ -44,7 +47,7 @@ def random_shape(random: Random, **fixed: object) -> PopShape:
         "clients": random.choice((1, 2, 2, 3, 3, 4, 6, 8, 12)),
         "brokers": random.choice((1, 2, 2, 3)),
         "queues": random.choice((1, 2, 4, 8)),
-        "rate": random.choice((1, 1, 2, 5, 20)),
+        "rate": random.choice((0, 0, 1, 2, 5, 20)),
         "kind": random.choices(("push", "simple", "fifo"), (5, 2, 2))[0],
         "sdk": random.choices(tuple(SDK_WEIGHTS), tuple(SDK_WEIGHTS.values()))[0],
         "is_balanced": random.random() < 0.5,
@@ -61,7 +64,9 @@ class PopGroup:
         self.fleet = PopFleet("G", TOPIC, self.brokers, HOSTS, seed, shape.kind == "fifo", invisible_ms)
         self.proxies = list(self.fleet.proxies.values())
         self.put_topic(shape.queues)
+        self._writes_seldom = False
         self.write(shape.rate)
+        self._write_seldom()
         self.began_ts = self.fleet.now
         self.work_ms = self.random.randrange(5, self._longest_work_ms())
         self._started = 0
@@ -70,9 +75,14 @@ class PopGroup:
         """So that half of the clients can work off what is written."""
         shape = self.shape
         if shape.kind == "fifo":
-            return max(10, 1_000 * IN_ORDER_AT_ONCE // (SPARE * shape.rate))
+            return max(10, 1_000 * IN_ORDER_AT_ONCE // (SPARE * self.most_rate))
         threads = max(1, shape.clients // 2) * max(shape.brokers, THREADS)
-        return min(2_000, max(10, 1_000 * threads // (SPARE * shape.rate * shape.queues * shape.brokers)))
+        return min(2_000, max(10, 1_000 * threads // (SPARE * self.most_rate * shape.queues * shape.brokers)))
+
+    @property
+    def most_rate(self) -> int:
+        """Messages a second of each queue, at most, where nothing else is written."""
+        return max(1, self.shape.rate)
 
     @property
     def clients(self) -> list[GrpcConsumer]:
@@ -83,8 +93,22 @@ class PopGroup:
         self.fleet.put_topic(TOPIC, dict.fromkeys(self.brokers, queues))
 
     def write(self, rate: int) -> None:
-        """Write ``rate`` messages a second to each of the queues that the topic had first."""
+        """Write ``rate`` messages a second to each of the queues that the topic had first; as usual: see the shape."""
+        self._writes_seldom = rate == self.shape.rate == 0
         self.fleet.producer.write(TOPIC, rate * self.shape.queues * self.shape.brokers)
+
+    def write_to_all(self) -> None:
+        """A message to each queue, where else few come."""
+        for name in self.brokers if not self.shape.rate else ():
+            for queue in self.fleet.poppings[name].queues:
+                self.fleet.write_to(queue, 1)
+
+    def _write_seldom(self) -> None:
+        self.fleet.clock.after(self.random.randrange(*SELDOM_MS), self._write_seldom)
+        up = [name for name in self.brokers if self.fleet.brokers[name].is_up]
+        if self._writes_seldom and up:
+            queue = self.random.choice(self.fleet.poppings[self.random.choice(up)].queues)
+            self.fleet.write_to(queue, self.random.randrange(1, 4))
 
     def warm_up(self) -> None:
         for _ in range(self.shape.clients):

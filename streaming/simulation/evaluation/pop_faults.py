@@ -168,7 +168,7 @@ def _ended(group: PopGroup, end: Callable[[GrpcConsumer], None]) -> Undo:
 def old_offsets(group: PopGroup) -> Undo:
     """A broker is away, and has older offsets when it is back. Clients work more slowly than messages come."""
     fleet, usual_ms, name = group.fleet, group.work_ms, group.random.choice(group.brokers)
-    group.set_work_ms(8_000 // group.shape.rate)
+    group.set_work_ms(8_000 // group.most_rate)
     fleet.stop_broker(name)
 
     def back() -> None:
@@ -231,7 +231,7 @@ POP_FAULTS: tuple[PopFault, ...] = (
     PopFault(members_split, (Kind.MEMBERS_SPLIT,), lambda _: 150 + READINGS_S),
     PopFault(all_left, (Kind.NO_MEMBERS,), lambda _: 120 + READINGS_S),
     PopFault(all_killed, (Kind.NO_MEMBERS,), lambda _: 130 + 120 + READINGS_S),
-    PopFault(old_offsets, (Kind.OFFSETS_WENT_BACK,), lambda _: AWAY_S[1] + 130, FIFO, least_brokers=2),
+    PopFault(old_offsets, (Kind.OFFSETS_WENT_BACK,), lambda _: AWAY_S[1] + 130, {**FIFO, "rate": 5}, least_brokers=2),
     PopFault(head_blocked, (Kind.STALLED,), _ten_minutes, FIFO),
     PopFault(listeners_hang, (Kind.STALLED,), _ten_minutes, FIFO),
 )

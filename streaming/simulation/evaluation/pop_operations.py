@@ -130,7 +130,7 @@ def idle(group: PopGroup) -> None:
 
 
 def burst(group: PopGroup) -> None:
-    group.write(10 * group.shape.rate)
+    group.write(10 * group.most_rate)
     group.fleet.clock.after(group.random.randrange(10_000, 60_000), group.write, group.shape.rate)
     group.fleet.run(60)
 

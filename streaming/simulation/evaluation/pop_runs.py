@@ -12,14 +12,24 @@ from streaming.core.settings import Settings
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.pages import LOOKS_BACK_MS, sent_pages, went_back
 from streaming.simulation.evaluation.pop_faults import POP_FAULTS, PopFault
-from streaming.simulation.evaluation.pop_operations import POP_OPERATIONS
+from streaming.simulation.evaluation.pop_operations import (
+    POP_OPERATIONS,
+    clients_move,
+    restart,
+    scale_in,
+    scale_out,
+)
 from streaming.simulation.evaluation.results import ExpectedPage, Page, Run
 from streaming.simulation.pop_group import TOPIC, PopGroup, random_shape
 
 AFTERWARDS_S = 60
 SHORT_S = (5, 60)  # how long a short fault lasts
 LONGER_S = (10, 60)  # than until its page is due
-IS_SHORT = 0.2
+IS_SHORT, HAS_CHURN = 0.2, 0.3
+POLLS_END_S = 25  # polls of clients that are gone wait on for 20 s, and may take the next message to nobody
+AT_REST_S = 60  # offsets of a group at rest are read so seldom: its messages wait unseen for so long
+LISTED_S = 130  # connections that are gone are listed for so long
+CHURN = (scale_out, scale_in, restart, clients_move)  # shortly before
 OPERATIONS_A_RUN = 6
 PAUSE_S = (40, 240)  # between two
 STOOD_MS = 60_000  # of messages that nobody takes: the shortest time that a page may be about
@@ -44,17 +54,24 @@ def play_pop_incident(seed: str, fault: PopFault, settings: Settings) -> Run:
     group = PopGroup(replace(shape, brokers=max(shape.brokers, fault.least_brokers)), seed)
     detector = Detector(group.fleet, settings)
     group.warm_up()
+    due_s = fault.due_s(group.shape) + (0 if shape.rate else AT_REST_S)
+    if random.random() < HAS_CHURN:
+        random.choice(CHURN)(group)
+        due_s += LISTED_S
     group.fleet.run(random.randrange(1, 40))
-    due_s = fault.due_s(group.shape)
     lasts_s = random.randrange(*SHORT_S) if random.random() < IS_SHORT else due_s + random.randrange(*LONGER_S)
-    from_ts = group.fleet.now
+    began_ts = group.fleet.now
     undo = fault.inject(group)
+    if not shape.rate:
+        group.fleet.run(POLLS_END_S)
+        group.write_to_all()
+    from_ts = group.fleet.now
     group.fleet.run(lasts_s)
-    active = ActivePopFault(fault, from_ts, group.fleet.now)
+    active = ActivePopFault(fault, began_ts, group.fleet.now)
     undo()
     group.fleet.run(AFTERWARDS_S)
     pages = _judged(group, detector, active)
-    expected = [_expected(active, from_ts + due_s * 1_000, pages)] if lasts_s >= due_s else []
+    expected = [_expected(fault, from_ts, from_ts + due_s * 1_000, pages)] if lasts_s >= due_s else []
     return _run(seed, group, (fault.name,), 0, expected, pages)
 
 
@@ -81,8 +98,7 @@ def _run(
     return Run(seed, str(group.shape), names, seconds, done, expected, pages)
 
 
-def _expected(active: ActivePopFault, due_ts: int, pages: Sequence[Page]) -> ExpectedPage:
-    fault, from_ts, _ = active
+def _expected(fault: PopFault, from_ts: int, due_ts: int, pages: Sequence[Page]) -> ExpectedPage:
     found = (page for page in pages if page.kind in fault.kinds and page.resolved_ts >= from_ts)
     told = next((page for page in found if page.fired_ts <= due_ts), None)
     causes = tuple(cause.value for cause in fault.causes if told is not None and told.kind is fault.kinds[0])
