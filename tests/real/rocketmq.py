@@ -97,6 +97,7 @@ class LoopbackRocketMQ(Servers):
         queues: Sequence[MessageQueue] = (),
         model: str = "CLUSTERING",
         orderly: bool = False,
+        pops: bool = False,
         threads: int = 2,
         sleep_ms: int = 0,
         namesrv: str = "",
@@ -113,8 +114,8 @@ class LoopbackRocketMQ(Servers):
         said = {
             "namesrv": namesrv or self.namesrv, "group": group, "names": ";".join(names), "strategy": strategy,
             "topics": subscribed(topics), "model": model,
-            "orderly": str(orderly).lower(), "threads": str(threads), "sleep_ms": str(sleep_ms),
-            "stuck_while": str(stuck_while), "lite": str(kind == "lite").lower(),
+            "orderly": str(orderly).lower(), "pops": str(pops).lower(), "threads": str(threads),
+            "sleep_ms": str(sleep_ms), "stuck_while": str(stuck_while), "lite": str(kind == "lite").lower(),
         }  # fmt: skip
         if queues:
             said["queues"] = ";".join(f"{one.topic},{one.broker_name},{one.queue_id}" for one in queues)

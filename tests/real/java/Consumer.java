@@ -23,6 +23,7 @@ import org.apache.rocketmq.common.message.MessageQueue;
 /**
  * Push consumers, one for each name: {@code namesrv=… group=… names=c1;c2 topics=T:*;U:tag strategy=AVG model=CLUSTERING
  * orderly=false threads=2 sleep_ms=0 stuck_while=FILE}, {@code queues=TOPIC,BROKER,0;…} with {@code strategy=CONFIG},
+ * {@code pops=true} for clients that leave the balance to brokers (RocketMQ 5),
  * and {@code access_key=… secret_key=…} where ACL asks for them. Listeners take {@code sleep_ms} for a message, and hang
  * as long as the file exists. SIGTERM shuts all down at once, as an application would.
  */
@@ -50,6 +51,9 @@ public class Consumer {
         consumer.setConsumeThreadMin(threads);
         consumer.setConsumeThreadMax(threads);
         setModel(consumer, said.get("model"));
+        if (Boolean.parseBoolean(said.get("pops"))) {
+            DefaultMQPushConsumer.class.getMethod("setClientRebalance", boolean.class).invoke(consumer, false);
+        }
         for (String topic : said.get("topics").split(";")) {
             String[] parts = topic.split(":", 2);
             consumer.subscribe(parts[0], parts[1]);
