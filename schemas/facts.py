@@ -356,8 +356,26 @@ class QueueWaiting(Part, frozen=True):
     waiting: Annotated[int, "number of messages not consumed, by the broker's offsets"]
 
 
+class BrokerPolls(Part, frozen=True):
+    """The polls of a group that wait at one broker for messages of a topic."""
+
+    topic: Annotated[str, "RocketMQ topic"]
+    broker_name: BrokerName
+    queues: Annotated[int, "number of its queues there that clients can read, by the route"]
+    waiting: Annotated[int, "number of polls that waited for messages: none waits while there are some"]
+    read_ts: Annotated[int, "when the broker gave that number"]
+    polled_ts: Annotated[int | None, "when a poll was last seen to wait; null: none was"] = None
+    taken_ts: Annotated[int | None, "when messages were last seen to be taken; null: none were"] = None
+    ready: Annotated[
+        int | None,
+        "number of messages that no client has taken; of a FIFO group those that are not acknowledged are among them;"
+        " null: not known",
+    ] = None
+    ready_ts: Annotated[int | None, "when the oldest of the offsets behind ready were read; null: not known"] = None
+
+
 class GroupFact(Payload, frozen=True, kw_only=True):
-    """The status of a group or its number of waiting messages changed, or an hour has passed without a change."""
+    """The status of a group, its waiting messages or polls changed, or an hour has passed without a change."""
 
     fact: ClassVar[str] = "group"
     status: Annotated[str, "healthy, findings, settling, unknown, excluded or empty"]
@@ -400,6 +418,10 @@ class GroupFact(Payload, frozen=True, kw_only=True):
     slot: Annotated[
         int | None, "the slot of which its newest round came, where collectors share the cluster; else null", NO_COLUMN
     ] = None
+    polls: Annotated[
+        tuple[BrokerPolls, ...],
+        "where its clients poll, if they own no queue: at most 200 brokers of topics; empty: brokers have not said",
+    ] = ()
 
 
 class EvaluationFailedFact(Payload, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from streaming.core.finding_kinds import WRONG
 from streaming.core.findings.group_findings import severity_of
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import GroupFinding
+from streaming.core.polls_told import note_polls_told, polls_of_group
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import slot_of_newest_round
 from streaming.core.waiting import has_group_news, note_group_told, waiting_of_group
@@ -88,8 +89,10 @@ def emit_group_status(
     if shown != state.status or is_due or has_group_news(group, before):
         state.status, state.status_ts = shown, state.now
         note_group_told(group)
+        note_polls_told(group)
         waiting, read_ts, fullest = waiting_of_group(evidence)
-        group.emit(msgspec.structs.replace(fact, waiting=waiting, read_ts=read_ts, fullest=fullest))
+        polls = polls_of_group(group)
+        group.emit(msgspec.structs.replace(fact, waiting=waiting, read_ts=read_ts, fullest=fullest, polls=polls))
 
 
 def _of_idle_retries(group: Group, findings: TopicFindings) -> Iterator[Kind]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from schemas.facts import Kind, QueueWaiting
 from schemas.observed import counted
 from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.polls_told import have_polls_changed
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Alert
 from streaming.core.state.queue_state import Queue
@@ -112,7 +113,7 @@ def has_group_news(group: Group, before: int) -> bool:
     if state.now - state.status_ts < TELL_GROUP_WAITING_MS or state.now // count_ms == before // count_ms:
         return False
     change = abs(_sum(_known(group)) - state.told_waiting)
-    return change > max(CHANGED_SHARE * state.told_waiting, LEAST_CHANGE)
+    return change > max(CHANGED_SHARE * state.told_waiting, LEAST_CHANGE) or have_polls_changed(group)
 
 
 def _known(group: Group) -> list[Queue]:

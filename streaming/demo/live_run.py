@@ -24,6 +24,7 @@ from streaming.config.sections import Config, Source
 from streaming.config.values import host_and_port
 from streaming.demo.live_output import LiveOutput
 from streaming.demo.played_collector import PlayedCollector
+from streaming.demo.popping_group import CUT_OFF, POPPING_GROUP, popping_schedule
 from streaming.demo.publisher import Publisher
 from streaming.demo.recording_schedule import CLUSTER, Scenario, Scheduled, schedule
 from streaming.demo.simulated_schedule import GROUPS, simulated_schedule
@@ -157,7 +158,7 @@ class DemoRun:
 
     def _play(self) -> None:
         start_ms = now_ms() + FIRST_EVENT_MS
-        self.output = output = LiveOutput(self.scenarios, start_ms, GROUPS, self._pages)
+        self.output = output = LiveOutput(self.scenarios, start_ms, (*GROUPS, POPPING_GROUP), self._pages)
         self._print_introduction(start_ms)
         publisher = self._publisher(start_ms)
         publisher.start()
@@ -176,7 +177,7 @@ class DemoRun:
     def _publisher(self, start_ms: int) -> Publisher:
         """Make the publisher, which plays events and serves metrics like a collector."""
         source = self.config.source
-        collector = PlayedCollector(len(self.scenarios) + len(GROUPS), ROUND_MS)
+        collector = PlayedCollector(len(self.scenarios) + len(GROUPS) + 1, ROUND_MS)
         publisher = Publisher(source.bootstrap_servers, source.topic, self._schedule(start_ms), collector.take)
         exposed = CollectorExposed(
             lambda: [collector.counts], self.config.metrics.series_limit, publisher.output, now_ms
@@ -185,9 +186,9 @@ class DemoRun:
         return publisher
 
     def _schedule(self, start_ms: int) -> Iterator[Scheduled]:
-        """The recordings, and the simulated fleet beside them."""
-        both = schedule(self.scenarios, start_ms), simulated_schedule(self.templates, start_ms)
-        return heapq.merge(*both, key=lambda one: one.due_ms)
+        """The recordings, and the simulated fleet and a group of gRPC clients beside them."""
+        fleet, popping = simulated_schedule(self.templates, start_ms), popping_schedule(start_ms)
+        return heapq.merge(schedule(self.scenarios, start_ms), fleet, popping, key=lambda one: one.due_ms)
 
     def _print_introduction(self, start_ms: int) -> None:
         self.terminal.say()
@@ -197,6 +198,7 @@ class DemoRun:
         self.terminal.say(
             f"{CLUSTER}/{first} to {last}: {len(GROUPS)} simulated groups; each minute something happens to one"
         )
+        self.terminal.say(f"{CLUSTER}/{POPPING_GROUP}: gRPC clients behind two proxies; later nobody polls {CUT_OFF}")
         until = "Ctrl-C ends it" if self.seconds is None else f"It ends after {self.seconds:g} s"
         clock = time.strftime("%H:%M:%S", time.localtime(start_ms / 1000))
         self.terminal.say(f"Playing from {clock} on. {until}. (done) is what was really done.\n")

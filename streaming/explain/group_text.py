@@ -1,6 +1,6 @@
 """A group at a time as lines of text: its status, alerts, tables, and the changes before."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import tzinfo
 from functools import partial
 from itertools import starmap
@@ -26,7 +26,9 @@ from streaming.snapshots.group_tables import (
     ALERT_STYLES,
     QueueRow,
     finding_title,
+    listed_by,
     member_table,
+    poll_table,
     queue_tables,
     status_style,
 )
@@ -158,22 +160,28 @@ REST = "--json has all"
 def _tables(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
     yield Line("")
     if group.members:
-        owned = group.owned
-        rows = [_member_row(member, owned[member.client_id], when) for member in group.members]
+        owned, listing = group.owned, group.listing
+        is_owned = owned or not group.polls  # clients that poll own no queue
+        rows = [
+            _member_row(member, str(owned[member.client_id]) if is_owned else "-", listing, when)
+            for member in group.members
+        ]
         yield from member_table(rows, width, REST)
     else:
         yield Line("No members.", "yellow")
     yield from _broker_lists(group.views, width)
+    yield from poll_table(group.polls, width, REST, when.clock)
     yield from queue_tables(_queue_rows(group.queues, when), width, REST)
 
 
-def _member_row(member: MemberFact, owned: int, when: Moment) -> Row:
+def _member_row(member: MemberFact, owned: str, listing: Collection[str], when: Moment) -> Row:
     strategy = member.strategy or ""
     return Row({
         "client id": member.client_id,
         "instances": str(member.instances) if member.instances > 1 else "",
         "address": " ".join(member.addresses),
-        "queues": str(owned),
+        "listed by": listed_by(member.brokers, listing),
+        "queues": owned,
         "version": member.version or "",
         "strategy": strategy_of_class(strategy) or strategy,
         "subscribes to": ", ".join(member.subscriptions),

@@ -190,6 +190,11 @@ class ExplainedGroup(GroupSnapshot, frozen=True, kw_only=True):
         """The number of queues that each client owns, without those of retry topics."""
         return Counter(owner for q in self.queues if not is_retry_topic(q.topic) for owner in q.owners or ())
 
+    @property
+    def listing(self) -> frozenset[str]:
+        """Brokers and proxies that list a member."""
+        return frozenset(broker for member in self.members for broker in member.brokers)
+
 
 class Doubt(Enum):
     """The reason for a doubt about a group: its known state may be out of date, or incomplete."""

@@ -65,6 +65,7 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorSt
         reason=_reason(status) if status else None,
         reason_kind=_kind(status.reason) if status else None,
         **of_status,
+        polls=status.polls if status else (),
         waiting=waiting.messages if waiting else None,
         read_ts=waiting.read_ts if waiting else None,
         oldest_ts=waiting.oldest_ts if waiting else None,

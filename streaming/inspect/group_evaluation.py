@@ -14,6 +14,7 @@ from streaming.core.findings.queue_facts import recorded_since
 from streaming.core.findings.queue_findings import TopicFindings, judge_topics
 from streaming.core.findings.verdict import GroupFinding, Verdict
 from streaming.core.group_status import GroupStatus, group_status, is_excluded
+from streaming.core.polls_told import polls_of_group
 from streaming.inspect import members, queues, stalling, undecided
 from streaming.inspect.notes import notes_on
 from streaming.inspect.observed_groups import ObservedGroup
@@ -57,6 +58,7 @@ def _evaluate(observed: ObservedGroup) -> InspectedGroup:
         orderly=_orderly(evidence),
         consume_enable=group.state.consume_enable,
         strategies=tuple(sorted(filter(None, evidence.classes))) or None,
+        polls=polls_of_group(group),
         findings=tuple(sorted(findings, key=lambda one: (one.severity != "critical", one.severity != "warning"))),
         undecided=open_questions,
         notes=tuple(notes_on(evidence, found, rows, all_members)),

@@ -8,7 +8,15 @@ from streaming.core.allocation.strategies import strategy_of_class
 from streaming.core.finding_kinds import RIGHT
 from streaming.inspect.members import total, total_lag
 from streaming.inspect.snapshot import Finding, InspectedGroup, InspectedMember, InspectedQueue, Undecided
-from streaming.snapshots.group_tables import QueueRow, finding_title, member_table, queue_tables, status_style
+from streaming.snapshots.group_tables import (
+    QueueRow,
+    finding_title,
+    listed_by,
+    member_table,
+    poll_table,
+    queue_tables,
+    status_style,
+)
 from streaming.snapshots.lines import DEEPER, INDENT, Line, Row, paragraph
 from streaming.wording.lists import grouped, joined
 from streaming.wording.names import cut, cut_middle
@@ -113,6 +121,7 @@ def _tables(group: InspectedGroup, width: int, everything: bool) -> Iterator[Lin
     if members:
         yield Line("")
         yield from member_table([_member_row(group, one) for one in members], width, rest)
+    yield from poll_table(group.polls, width, rest, lambda ts: f"{age(group.ts - ts)} ago")
     flows = {topic: message_flow(those) for topic, those in grouped(group.queues or (), lambda one: one.topic).items()}
     yield from queue_tables(_queue_rows(group.queues or ()), width, rest, flows)
     if members or group.queues:
@@ -141,6 +150,7 @@ def _member_row(group: InspectedGroup, member: InspectedMember) -> Row:
         "client id": member.client_id,
         "instances": f"{member.instances}?" if member.instances > 1 else "",
         "address": " ".join(without_host(address, member.client_id) for address in member.addresses or ("-",)),
+        "listed by": listed_by(member.brokers, (one.broker_name for one in group.brokers)),
         "queues": "-" if member.queues is None else str(member.queues),
         "in/s": rate(member.in_per_s),
         "out/s": rate(member.out_per_s),

@@ -72,8 +72,10 @@ def _text(column: Column, facts: pa.Table) -> pa.ChunkedArray:
 
 
 def _parts(column: Column, facts: pa.Table) -> pa.ChunkedArray:
-    """The structs of alerts, made in Python: there are few alerts."""
-    lists, kinds = (_at(path, facts).to_pylist() for path in (column.path, "alert.kind"))
+    """The structs of a list, made in Python: there are few alerts, and few groups with polls."""
+    lists = _at(column.path, facts).to_pylist()
+    is_of_alert = column.path.startswith("alert.")
+    kinds = _at("alert.kind", facts).to_pylist() if is_of_alert else [""] * len(lists)
     both = zip(lists, kinds, strict=True)
     made = [None if parts is None else [_part(column, part, kind) for part in parts] for parts, kind in both]
     return pa.chunked_array([pa.array(made, arrow_type(column.type))])

@@ -1,19 +1,19 @@
-"""A group as lines of text: titles of findings, and the tables of its members and of its queues by topic.
+"""A group as lines of text: titles of findings, and the tables of its members, its polls, and its queues by topic.
 
 ``inspect`` and ``explain`` fill the columns with the values they have. A column without values is left out.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from typing import NamedTuple
 
-from schemas.facts import Kind
-from schemas.identity import is_retry_topic
+from schemas.facts import BrokerPolls, Kind
+from schemas.identity import is_proxy, is_retry_topic, proxy_address
 from streaming.core.finding_kinds import BY_POLLS, RIGHT, UNDECIDED
 from streaming.snapshots.lines import INDENT, Column, Line, Row, indented, short_ranges, table
 from streaming.snapshots.values import QueueName, QueueSnapshot
 from streaming.wording.lists import grouped, joined
 from streaming.wording.names import cut, cut_middle, named
-from streaming.wording.numbers import counted
+from streaming.wording.numbers import counted, short
 
 STATUS_STYLES = {"findings": "bold red", "healthy": "green", "excluded": "dim"}  # any other status: OTHER_STYLE
 OTHER_STYLE = "yellow"
@@ -22,6 +22,7 @@ MEMBER_COLUMNS = (
     Column("client id", cut=cut_middle),
     Column("instances", right=True),
     Column("address", cut=cut),
+    Column("listed by", cut=cut),
     Column("queues", right=True),
     Column("in/s", right=True),
     Column("out/s", right=True),
@@ -31,6 +32,17 @@ MEMBER_COLUMNS = (
     Column("subscribes to", cut=cut),
     Column("member since", cut=cut),
     Column("answered", cut=cut),
+)
+POLL_COLUMNS = (
+    Column("topic", cut=cut_middle),
+    Column("broker", cut=cut),
+    Column("queues", right=True),
+    Column("polls", right=True),
+    Column("read", cut=cut),
+    Column("last poll", cut=cut),
+    Column("taken", cut=cut),
+    Column("ready", right=True),
+    Column("as of", cut=cut),
 )
 QUEUE_COLUMNS = (
     Column("queues", cut=cut),
@@ -79,6 +91,37 @@ def member_table(rows: Sequence[Row], width: int, rest: str) -> Iterator[Line]:
     """The table of members. ``rest``: how to see the rows left out; empty: all are shown."""
     yield from indented(table(MEMBER_COLUMNS, rows[: MOST_MEMBERS if rest else None], width - len(INDENT)))
     yield from _left_out(rows[MOST_MEMBERS:], "members", rest)
+
+
+def listed_by(brokers: Iterable[str], all_brokers: Iterable[str]) -> str:
+    """Who lists a member, if proxies list some of the group: it came by one of these."""
+    return ", ".join(map(proxy_address, brokers)) if any(map(is_proxy, all_brokers)) else ""
+
+
+def poll_table(polls: Sequence[BrokerPolls], width: int, rest: str, when: Callable[[int], str]) -> Iterator[Line]:
+    """Where clients that own no queue wait for messages. ``when``: a time in words."""
+    if not polls:
+        return
+    title = "polls that wait at brokers for messages"
+    yield Line("")
+    yield Line(INDENT + cut(title, width - len(INDENT)), "bold")
+    shown = [_poll_row(one, when) for one in polls[: MOST_ROWS if rest else None]]
+    yield from indented(table(POLL_COLUMNS, shown, width - len(INDENT)))
+    yield from _left_out(polls[MOST_ROWS:], "brokers", rest)
+
+
+def _poll_row(polls: BrokerPolls, when: Callable[[int], str]) -> Row:
+    return Row({
+        "topic": polls.topic,
+        "broker": polls.broker_name,
+        "queues": str(polls.queues),
+        "polls": str(polls.waiting),
+        "read": when(polls.read_ts),
+        "last poll": "none seen" if polls.polled_ts is None else when(polls.polled_ts),
+        "taken": "none seen" if polls.taken_ts is None else when(polls.taken_ts),
+        "ready": "not known" if polls.ready is None else short(polls.ready),
+        "as of": "" if polls.ready_ts is None else when(polls.ready_ts),
+    })  # fmt: skip
 
 
 def queue_tables(

@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+from schemas.facts import BrokerPolls
+
 QueueName = tuple[str, int]  # broker name, queue id
 
 
@@ -26,7 +28,10 @@ class QueueSnapshot(Struct, frozen=True, kw_only=True):
 
 
 class GroupSnapshot(Struct, frozen=True, kw_only=True):
-    """A group at ``ts``. ``reason``: why only its status is known."""
+    """A group at ``ts``. ``reason``: why only its status is known.
+
+    ``polls``: of clients that own no queue, at each broker of each topic; empty: brokers have not said.
+    """
 
     schema: int = 1
     cluster: str
@@ -34,3 +39,4 @@ class GroupSnapshot(Struct, frozen=True, kw_only=True):
     ts: int
     status: str | None
     reason: str | None
+    polls: tuple[BrokerPolls, ...] = ()

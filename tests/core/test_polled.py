@@ -7,12 +7,12 @@ from msgspec.structs import asdict
 from msgspec.structs import replace as with_fields
 
 from schemas.events import TopicPolls
-from schemas.facts import Kind
+from schemas.facts import BrokerPolls, GroupFact, Kind
 from schemas.identity import MessageQueue, proxy_name
 from schemas.reasons import Reason, ReasonKind
 from streaming.core.evidence.polls import PolledQueue
 from streaming.core.findings.polled import judge_polled
-from tests.core.fleet import Fleet, Offsets, said
+from tests.core.fleet import Fleet, Offsets, healthy, said
 
 A, B = proxy_name("10.0.0.5:8080"), proxy_name("10.0.0.6:8080")
 JAVA = ("host-1@11@0@hoi3xrg9u3", "host-2@12@0@hoi3xrg9u4")
@@ -294,6 +294,52 @@ def test_a_group_that_is_moved_back_to_remoting_clients_is_judged_as_such(client
     fleet.join("x", "y", answers=clients == "remoting")
     fleet.run(600)
     assert fleet.alert("UNPOLLED").state == "resolved"
+
+
+# --- what facts say of polls
+
+
+def places(fleet: Popping) -> dict[str, BrokerPolls]:
+    return {one.broker_name: one for one in fleet.status().polls}
+
+
+def test_the_status_says_where_clients_poll_and_when_that_was_read() -> None:
+    fleet = settled(rate=0)
+    fleet.run(400)
+    a = places(fleet)["a"]
+    assert (a.topic, a.queues, a.waiting, a.ready, a.taken_ts) == ("T", 4, 2, 0, None)
+    assert a.read_ts == a.polled_ts == a.ready_ts
+    assert fleet.told(GroupFact)[-1].ts - a.read_ts <= 20_000
+    fleet.silence("a")
+    fleet.rate = 4
+    fleet.run(240)
+    a, b = places(fleet)["a"], places(fleet)["b"]
+    assert (a.waiting, a.polled_ts is not None, a.taken_ts) == (0, True, None)
+    assert a.ready is not None
+    assert a.ready > 0
+    assert (b.ready, b.taken_ts is not None) == (0, True)
+
+
+def test_what_is_not_known_of_polls_is_not_said_to_be_nothing() -> None:
+    fleet = Popping()
+    fleet.no_offsets = {"a"}
+    fleet.polls = dict.fromkeys(BROKERS, 0)
+    fleet.run(120)
+    assert (places(fleet)["a"].ready, places(fleet)["a"].ready_ts, places(fleet)["a"].polled_ts) == (None, None, None)
+
+
+def test_polls_that_change_are_told_every_five_minutes_at_most_and_others_each_hour() -> None:
+    for rate, told in ((0, 1), (4, 12)):
+        fleet = settled(rate)
+        before = len(fleet.told(GroupFact))
+        fleet.run(3_600)
+        assert 0 <= len(fleet.told(GroupFact)) - before <= told
+        assert (len(fleet.told(GroupFact)) - before > 6) is (rate > 0)
+
+
+def test_of_other_groups_no_poll_is_told() -> None:
+    fleet = healthy()
+    assert fleet.status().polls == ()
 
 
 # --- lite topics

@@ -15,6 +15,7 @@ from streaming.cli import main
 from streaming.explain.group_text import lines_of
 from streaming.explain.snapshot import MonitorStatus
 from streaming.explain.snapshot_from_facts import snapshot_of
+from tests.core.test_polled import settled
 from tests.explain.facts import T0, Teller, facts_of_scenario
 from tests.tables.written import commit
 
@@ -44,10 +45,19 @@ def undecided() -> list[Fact]:
     return g.facts
 
 
+def unpolled() -> list[Fact]:
+    """gRPC clients behind two proxies, of which nobody polls one broker any more."""
+    fleet = settled()
+    fleet.silence_idle_clients("a")
+    fleet.run(120)
+    return fleet.facts
+
+
 PAGES: dict[str, Callable[[], Sequence[Fact]]] = {
     "same_client_id": lambda: facts_of_scenario("same_client_id"),
     "brokers_list_different_members": lambda: facts_of_scenario("brokers_list_different_members"),
     "undecided": undecided,
+    "unpolled": unpolled,
 }
 
 

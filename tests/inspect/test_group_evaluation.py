@@ -1,5 +1,6 @@
 """What a picture of a group says, by what was seen of it."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from streaming.inspect import group_evaluation
 from streaming.inspect.group_evaluation import NO_ROUND
 from streaming.inspect.snapshot import InspectedGroup
 from tests.core.fleet import Fleet
+from tests.core.test_polled import Popping
 from tests.inspect.looks import fleet, looked_at, not_asked, page, picture, watch_of
 
 
@@ -43,6 +45,20 @@ def test_all_is_well_once_everybody_has_said_so() -> None:
     ]
     assert {(q.finding, q.owners == q.expected, q.in_per_s) for q in seen.queues} == {("MATCH", True, 4.0)}
     assert [(b.broker_name, b.answered, b.listed) for b in seen.brokers] == [("a", True, 2), ("b", True, 2)]
+
+
+def test_of_clients_that_own_no_queue_it_says_where_they_poll_and_who_lists_them() -> None:
+    one = Popping(rate=0)
+    one.every, one.progress_every = 2, 2
+    seen = picture(one.run(8))
+    assert {(p.topic, p.broker_name, p.queues, p.waiting, p.ready, p.taken_ts) for p in seen.polls} == {
+        ("T", "a", 4, 2, 0, None),
+        ("T", "b", 4, 2, 0, None),
+    }
+    shown = page(seen, verbose=True)
+    assert re.search(r"topic +broker +queues +polls +read +last poll +taken +ready +as of", shown)
+    assert re.search(r"T +a +4 +2 +0 s ago +0 s ago +none seen +0", shown)
+    assert "10.0.0.5:8080, 10.0.0.6:8080" in page(seen, width=160, verbose=True)
 
 
 def test_nobody_is_healthy_before_clients_were_asked() -> None:

@@ -93,6 +93,7 @@ class Polls(Packed):
     polled_ts: int = 0  # when one was last seen to wait; 0: none was
     moved_ts: int = 0  # when an offset of the topic there was last seen to have moved; 0: none was since polls are read
     queue_id: int = ANY_QUEUE
+    told_waiting: int = -1  # ``waiting`` by the newest fact of the group; -1: none has said it
 
 
 class Topic(Packed):

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from schemas.facts import Fact, MemberFact
-from schemas.identity import is_retry_topic
+from schemas.facts import BrokerPolls, Fact, MemberFact
+from schemas.identity import is_proxy, is_retry_topic
+from streaming.core.evidence.exclusions import is_proxy_client
 from streaming.explain.snapshot import Doubt, ExplainedGroup, ExplainedQueue, MonitorStatus, UnalertedQueues, doubt_of
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.newest_facts import KnownGroup, newest_alerts, newest_group
@@ -20,14 +21,20 @@ from streaming.wording.times import clock
 
 MOST_MEMBERS = 300
 MOST_QUEUE_ROWS = 200
+LEVELS = ("critical", "warning", "unknown", "settling", "info", "right")  # the worst first
 
 
 class MemberRow(NamedTuple):
-    """A member. ``queues``: how many it owns. ``missing``: brokers that list other members, but not this one."""
+    """A member. ``queues``: how many it owns; None: it owns none, because no client of the group does.
+
+    ``missing``: brokers that list other members, but not this one. ``listed_by``: where proxies list members, who lists
+    this one; else empty.
+    """
 
     member: MemberFact
-    queues: int
+    queues: int | None
     missing: tuple[str, ...]
+    listed_by: str
 
 
 class QueueRow(NamedTuple):
@@ -45,6 +52,18 @@ class QueueRow(NamedTuple):
     reason: str
     waiting: int | None
     read_ts: int
+
+
+class PollRow(NamedTuple):
+    """The polls of the group at a broker for a topic. ``finding``: the worst of its queues there; empty: none is known.
+
+    ``takers``: the clients that may take messages there; None: each member; empty: that is not known.
+    """
+
+    polls: BrokerPolls
+    finding: str
+    level: str
+    takers: tuple[str, ...] | None
 
 
 class UnalertedRow(NamedTuple):
@@ -74,6 +93,7 @@ class GroupView(NamedTuple):
     recent: tuple[AlertView, ...]
     unalerted: tuple[UnalertedRow, ...]
     map: QueueMap
+    polls: tuple[PollRow, ...]
     members: tuple[MemberRow, ...]
     members_left_out: int
     queues: tuple[QueueRow, ...]
@@ -139,6 +159,7 @@ def group_view(
             for one in group.unalerted
         ),
         map=queue_map(group, asked.whole_map),
+        polls=_poll_rows(group),
         members=_member_rows(group)[:MOST_MEMBERS],
         members_left_out=max(0, len(group.members) - MOST_MEMBERS),
         queues=tuple(queues[:MOST_QUEUE_ROWS]),
@@ -169,17 +190,40 @@ def _seen_ts(group: ExplainedGroup) -> int:
 def _member_rows(group: ExplainedGroup) -> tuple[MemberRow, ...]:
     owned = group.owned
     brokers = {view.broker_name for view in group.views if view.clients}
+    is_by_proxy = any(map(is_proxy, group.listing))
     return tuple(
-        MemberRow(member, owned[member.client_id], tuple(sorted(brokers - set(member.brokers))))
+        MemberRow(
+            member,
+            owned[member.client_id] if owned or not group.polls else None,
+            tuple(sorted(brokers - set(member.brokers))),
+            ", ".join(member.brokers) if is_by_proxy else "",
+        )
         for member in group.members
     )
+
+
+def _poll_rows(group: ExplainedGroup) -> tuple[PollRow, ...]:
+    """Where clients are missed comes first."""
+    queues = grouped(group.queues, lambda queue: (queue.topic, queue.broker_name))
+    takers = tuple(member.client_id for member in group.members if is_proxy_client(member.client_id))
+    everybody = None if len(takers) == len(group.members) else takers
+    rows = [_poll_row(one, queues.get((one.topic, one.broker_name), []), everybody) for one in group.polls]
+    return tuple(sorted(rows, key=lambda row: (LEVELS.index(row.level), row.polls.topic, row.polls.broker_name)))
+
+
+def _poll_row(polls: BrokerPolls, queues: Sequence[ExplainedQueue], grpc_clients: tuple[str, ...] | None) -> PollRow:
+    """Where no client is expected by its strategy, each of the gRPC clients may take messages."""
+    findings = [(level_of(queue.finding, queue.topic), queue.finding) for queue in queues]
+    level, finding = min(findings, key=lambda one: LEVELS.index(one[0]), default=("unknown", ""))
+    expected = [queue.expected for queue in queues]
+    named = {client for clients in expected for client in clients or ()}
+    return PollRow(polls, finding, level, grpc_clients if None in expected or not named else tuple(sorted(named)))
 
 
 def _queue_rows(group: ExplainedGroup, reason_of: Callable[[ExplainedQueue], str]) -> list[QueueRow]:
     """The queues, the worst first. Queues that are alike share a row."""
     rows = [_queue_row(those, reason_of(those[0])) for those in grouped(group.queues, _what_is_alike).values()]
-    order = ("critical", "warning", "unknown", "settling", "info", "right")
-    return sorted(rows, key=lambda row: (order.index(row.level), is_retry_topic(row.first.topic), row.first.topic))
+    return sorted(rows, key=lambda row: (LEVELS.index(row.level), is_retry_topic(row.first.topic), row.first.topic))
 
 
 def _what_is_alike(queue: ExplainedQueue) -> tuple[object, ...]:

@@ -1,11 +1,12 @@
 """The map of queues and clients: owners, expected owners and findings of each queue. Geometry for one SVG.
 
-A column is a queue, a row is a client. Above the clients is a row for queues that no client owns, and one for queues
-with unknown owners. Widths are those of columns at their largest. A browser draws them narrower if there is less room.
+A column is a queue, a row is a client. Above the clients is a row for queues that no client owns, one for queues
+with unknown owners, and one for those from which any client may take messages. Widths are those of columns at their
+largest. A browser draws them narrower if there is less room.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from schemas.facts import Kind, Severity
@@ -18,7 +19,7 @@ MOST_COLUMNS_AT_FIRST = 160
 MOST_ROWS_AT_FIRST = 60
 MOST_COLUMNS = 4_096
 MOST_ROWS = 1_000
-NOBODY, NOT_KNOWN = "nobody", "not_known"
+NOBODY, NOT_KNOWN, ANYBODY = "nobody", "not_known", "anybody"
 SIZE = 28  # of a column at its largest
 LEAST_SIZES = (MOST_COLUMNS_AT_FIRST, 14), (400, 10)  # up to so many columns; narrower if there are more
 LEAST_ON_A_PHONE = 7
@@ -64,7 +65,7 @@ class Column(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row. ``kind``: client, absent (no member, but an owner or expected owner), nobody or not_known."""
+    """A row. ``kind``: client, absent (no member, but an owner or expected owner), nobody, not_known or anybody."""
 
     y: int
     kind: str
@@ -119,7 +120,7 @@ def queue_map(group: ExplainedGroup, everything: bool = False) -> QueueMap:
     height = next((height for most, height in HEIGHTS if len(rows) <= most), 16)
     least = next((size for most, size in LEAST_SIZES if len(queues) <= most), 8)
     rows = tuple(row._replace(y=TOP + place * height) for place, row in enumerate(rows))
-    cells = tuple(_cells(columns, rows))
+    cells = tuple(_cells(columns, rows, _polled(group)))
     return QueueMap(
         columns=columns,
         rows=rows,
@@ -182,20 +183,32 @@ def _columns(queues: Sequence[ExplainedQueue]) -> tuple[tuple[Column, ...], tupl
     return tuple(columns), tuple(topics), tuple(brokers), max(x, 1)
 
 
+def _polled(group: ExplainedGroup) -> frozenset[tuple[str, str]]:
+    """Topics on brokers whose queues no client owns: any may take messages from them."""
+    return frozenset((one.topic, one.broker_name) for one in group.polls)
+
+
+def _row_of_unowned(queue: ExplainedQueue, polled: Collection[tuple[str, str]]) -> str:
+    if queue.owners is not None:
+        return NOBODY
+    return ANYBODY if (queue.topic, queue.broker_name) in polled else NOT_KNOWN
+
+
 def _rows(group: ExplainedGroup, queues: Sequence[ExplainedQueue], everybody: bool) -> tuple[tuple[Row, ...], int]:
     members = [member.client_id for member in group.members]
     named = {client for queue in queues for client in (*(queue.owners or ()), *_missing(queue))}
     absent = sorted(named - set(members))
     present = members if everybody else [client for client in members if client in named]
-    rows = [(NOBODY, "")] if any(queue.owners == () for queue in queues) else []
-    rows += [(NOT_KNOWN, "")] if any(queue.owners is None for queue in queues) else []
+    polled = _polled(group)
+    unowned = {_row_of_unowned(queue, polled) for queue in queues if not queue.owners}
+    rows = [(kind, "") for kind in (NOBODY, NOT_KNOWN, ANYBODY) if kind in unowned]
     rows += [("client", name) for name in present[:MOST_ROWS]]
     rows += [("absent", name) for name in absent[:MOST_ROWS]]
     left_out = len(members) + len(absent) - sum(kind in ("client", "absent") for kind, _ in rows)
     return tuple(Row(TOP, kind, name) for kind, name in rows), left_out
 
 
-def _cells(columns: Iterable[Column], rows: Iterable[Row]) -> Iterable[Cell]:
+def _cells(columns: Iterable[Column], rows: Iterable[Row], polled: Collection[tuple[str, str]]) -> Iterable[Cell]:
     y_of = {row.name: row.y for row in rows if row.kind in ("client", "absent")}
     y_of_none = {row.kind: row.y for row in rows}
     for column in columns:
@@ -205,7 +218,7 @@ def _cells(columns: Iterable[Column], rows: Iterable[Row]) -> Iterable[Cell]:
             if owner in y_of:
                 yield Cell(column.x, y_of[owner], MARK_OF_OWNER.get(queue.finding, "held"), queue, instances)
         if not owners:
-            y = y_of_none[NOT_KNOWN if queue.owners is None else NOBODY]
+            y = y_of_none[_row_of_unowned(queue, polled)]
             yield Cell(column.x, y, MARK_WITHOUT_OWNER.get(queue.finding, "unknown"), queue, 0)
         for client in dict.fromkeys(_missing(queue)):
             if client not in owners and client in y_of:
