@@ -307,6 +307,7 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     ``rival_subscriptions``: a broker knows one set of topics a group, that of its last heartbeat; these are the sets
     that alternated there lately while the members stayed the same: members overwrite each other's.
     ``pop_topics`` are those of which a broker is set to hand out messages to the group itself (MessageRequestMode POP).
+    ``popped_in_part`` are those of them of which other brokers of the topic are not set to do so.
     ``lite``: the group consumes lite topics (RocketMQ 5.5). Offsets and polls of their parent topic say nothing of it.
     ``routes_changed_ts``: ``ts`` of the newest copy of a route that differed from the copy sent before it, or was the
     first of its topic; 0: none was sent yet. If events got lost, it shows whether a changed route was among them. A
@@ -340,6 +341,7 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     unchanged_lists: tuple[UnchangedList, ...] = ()
     polls: tuple[TopicPolls, ...] = ()
     lite: bool = False
+    popped_in_part: tuple[Name, ...] = ()
 
 
 class Forget(Event, tag="forget", frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -165,17 +165,22 @@ def _waiting_markers(state: GroupState) -> list[int]:
 
 def _take_group_settings(group: Group, event: events.Round) -> None:
     state = group.state
-    told = (state.consume_enable, state.orderly, state.rival_subscriptions, state.pop_topics, state.lite)
+    told = _settings(state)
     if event.consume_enable is not None:
         state.consume_enable = event.consume_enable
     if event.orderly is not None:
         state.orderly = event.orderly
     state.rival_subscriptions, state.pop_topics = list(event.rival_subscriptions), list(event.pop_topics)
-    state.lite = event.lite
+    state.popped_in_part, state.lite = list(event.popped_in_part), event.lite
     if event.subscribed is not None:
         _take_subscriptions(group, event.subscribed)
-    if told != (state.consume_enable, state.orderly, state.rival_subscriptions, state.pop_topics, state.lite):
+    if told != _settings(state):
         group.request_evaluation()
+
+
+def _settings(state: GroupState) -> tuple[object, ...]:
+    of_topics = (state.rival_subscriptions, state.pop_topics, state.popped_in_part)
+    return state.consume_enable, state.orderly, state.lite, *of_topics
 
 
 def _take_subscriptions(group: Group, subscribed: Container[str]) -> None:

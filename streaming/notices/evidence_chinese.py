@@ -80,6 +80,8 @@ CHINESE_EVIDENCE = Sentences(
         ReasonKind.MEMBERS_AT_PROXIES: "{clients} 由 Proxy 列出，持有哪些队列未知",
         ReasonKind.NO_REPORT_SINCE_CHANGE: "最近一次变更以来 {clients} 没有上报",
         ReasonKind.POLLS_NOT_READ: "所在的 Broker 很久没有给出等待中的轮询数",
+        ReasonKind.POPPED_IN_PART: "该 Topic 的 Broker 中只有一部分以 POP 方式下发消息（mqadmin setConsumeMode）："
+        "客户端会轮流以 POP 和拉取方式消费它的队列",
         ReasonKind.NO_POLL_SEEN: "没有看到轮询：客户端可能已静默、正忙于已取得的消息，或只在应用调用时才轮询",
         ReasonKind.EVENTS_REFUSED: "其事件被拒收：{refused_as}, {error}",
         ReasonKind.EVALUATION_FAILED: "evenkeel 判断该消费组时出错",

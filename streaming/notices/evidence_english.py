@@ -91,6 +91,8 @@ ENGLISH_EVIDENCE = Sentences(
         " {clients:#it|them}",
         ReasonKind.NO_REPORT_SINCE_CHANGE: "{clients} {clients:#has|have} not reported since the last change",
         ReasonKind.POLLS_NOT_READ: "its broker has not given the number of waiting polls for long",
+        ReasonKind.POPPED_IN_PART: "only some of the topic's brokers hand out its messages by POP (mqadmin"
+        " setConsumeMode): clients pop and pull its queues in turn",
         ReasonKind.NO_POLL_SEEN: "no poll is seen: its clients may be silent, or busy with messages, or poll only when"
         " their application asks",
         ReasonKind.EVENTS_REFUSED: "its events are refused: {refused_as}, {error}",

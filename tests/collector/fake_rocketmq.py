@@ -117,6 +117,7 @@ class FakeCluster:
     asked_polls: list[Queue] = field(default_factory=list)
     written: dict[tuple[str, str], list[bytes]] = field(default_factory=dict)  # messages, by topic and broker
     popping: dict[str, list[str]] = field(default_factory=dict)  # topic -> groups
+    without_modes: set[str] = field(default_factory=set)  # brokers on which nobody has set that
     static: set[str] = field(default_factory=set)  # topics
     required_key: str | None = None
     refused: set[int] = field(default_factory=set)  # codes that ACL 2.0 does not permit
@@ -204,7 +205,8 @@ class FakeCluster:
         return 0, json.dumps({"subscriptionGroupTable": table}).encode()
 
     def _402(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
-        modes = {topic: {group: {"mode": "POP"} for group in groups} for topic, groups in self.popping.items()}
+        popping = {} if node.name in self.without_modes else self.popping
+        modes = {topic: {group: {"mode": "POP"} for group in groups} for topic, groups in popping.items()}
         return 0, json.dumps({"messageRequestModeMap": modes}).encode()
 
     def _28(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:

@@ -610,6 +610,23 @@ def test_topics_that_brokers_are_set_to_pop_reach_the_marker() -> None:
     play(scene, FakeCluster(groups=groups, popping={"T": ["g"]}))
 
 
+@pytest.mark.parametrize(("without", "in_part"), [((), ()), (("broker-b",), ("T",)), (("broker-c",), ())])
+def test_a_topic_that_only_some_of_its_brokers_pop_is_named(without: tuple[str, ...], in_part: tuple[str, ...]) -> None:
+    """broker-c does not host it."""
+
+    async def scene(told: Told) -> None:
+        told.fake.name_servers[0].holds["T"] = {"broker-a": 4, "broker-b": 4}
+        await told.round()
+        told.probe.directory.record_settings("g")  # by then the route is known
+        await told.round()
+        assert (told.marker().pop_topics, told.marker().popped_in_part) == (("T",), in_part)
+
+    names = ("broker-a", "broker-b", "broker-c")
+    groups = {"g": FakeGroup([FakeClient("c1")])}
+    fake = FakeCluster(names, groups=groups, popping={"T": ["g"]}, without_modes=set(without))
+    play(scene, fake)
+
+
 def test_members_that_overwrite_each_others_subscriptions_are_told_without_asking_them() -> None:
     async def scene(told: Told) -> None:
         for topics in (("T",), ("U",), ("U",)):

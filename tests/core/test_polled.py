@@ -681,7 +681,8 @@ def test_state_is_packed_with_its_polls() -> None:
 # --- the rules by themselves
 
 SILENT = PolledQueue(
-    is_consume_enabled=True, is_broker_covered=True, uncovered=(), is_known=True, is_seen=False, was_seen=False,
+    is_consume_enabled=True, is_broker_covered=True, is_popped_in_part=False, uncovered=(), is_known=True,
+    is_seen=False, was_seen=False,
     waiting=9, stands_still=True, is_to_be_consumed=True, silent_ms=60_000, enough_ms=60_000, was_free=True,
     is_in_no_report=False, is_taken_elsewhere=False, is_orderly=False, pulls=False,
     is_silent_since_proxy=False, last_change=None, proxy_away=None,
@@ -698,6 +699,8 @@ AWAY = Reason(ReasonKind.PROXY_AWAY)
         ({"stands_still": False, "was_seen": True}, Kind.POLLED),
         ({"was_seen": True}, Kind.UNPOLLED),
         ({"is_seen": True}, Kind.POLLED),
+        ({"is_seen": True, "is_popped_in_part": True}, Kind.UNKNOWN),
+        ({"is_popped_in_part": True}, Kind.UNPOLLED),
         ({"was_free": False}, Kind.UNKNOWN),
         ({"was_free": False, "is_taken_elsewhere": True}, Kind.UNPOLLED),
         ({"was_free": False, "is_in_no_report": True}, Kind.UNPOLLED),

@@ -231,6 +231,18 @@ def test_a_restart_of_a_broker_calls_nobody(settled: Any) -> None:
     assert not fleet.fired()
 
 
+def test_a_topic_that_only_some_of_its_brokers_pop_is_not_healthy() -> None:
+    fleet = at_any()
+    fleet.round_fields["popped_in_part"] = ("T",)
+    fleet.run(60)
+    assert fleet.found() == {"UNKNOWN": set(QUEUES)}
+    assert fleet.finding("a0").reason == "POPPED_IN_PART"
+    assert fleet.status().status == "unknown"
+    fleet.round_fields["popped_in_part"] = ()
+    fleet.run(60)
+    assert fleet.found() == {"POLLED": set(QUEUES)}
+
+
 def test_polls_of_queues_that_the_route_does_not_have_are_not_kept() -> None:
     fleet = at_single()
     fleet.round(polls=(TopicPolls("a", "T", 4, fleet._ts(), 1), TopicPolls("a", "T", 3, fleet._ts(), 1)))

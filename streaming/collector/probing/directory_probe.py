@@ -99,7 +99,9 @@ class DirectoryProbe:
             return
         self._learned_ts[broker] = self._clock.steady_ms()
         modes = await self._transport.ask(broker, requests.message_request_modes(), Lane.TABLES)
-        self._popping[broker] = reply_parsing.popping_groups(modes) or frozenset()
+        popping = reply_parsing.popping_groups(modes)
+        if popping is not None:
+            self._popping[broker] = popping
         self._settings[broker] = settings
         self._groups.know(broker, settings)
         if SYNCER_GROUP in settings and not self._proxies.are_named:
@@ -130,8 +132,15 @@ class DirectoryProbe:
             "consume_enable": any(enabled) if enabled else None,
             "orderly": any(orderly) if orderly else None,
             "pop_topics": tuple(sorted(pops)),
+            "popped_in_part": tuple(topic for topic in sorted(pops) if self._is_popped_in_part(topic, name)),
             "lite": any(one.is_lite for one in of_brokers),
         }
+
+    def _is_popped_in_part(self, topic: str, group: str) -> bool:
+        """True if a broker that hosts the topic is not set to pop it. One that does not know modes is not asked to."""
+        route, _ = self._translation.routes.get(topic)
+        hosts = () if route is None else route.read_queue_nums()
+        return any((topic, group) not in self._popping[host] for host in hosts if host in self._popping)
 
     def forget_group(self, name: str) -> None:
         self._recorded_settings.pop(name, None)

@@ -301,6 +301,7 @@ class GroupTranslation:
             **self._settings.send(ts, self._subscribed(content.lists)),
             rival_subscriptions=tuple(sorted(rivals)),
             pop_topics=self._settings.pop_topics,
+            popped_in_part=self._settings.popped_in_part,
             routes_changed_ts=self._sent_routes.changed_ts,
             look=is_look,
             reports=tuple(content.reports),

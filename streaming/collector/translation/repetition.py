@@ -107,6 +107,7 @@ class MarkerSettings:
 
     def __init__(self, group: str, confirms: bool) -> None:
         self.pop_topics: tuple[str, ...] = ()
+        self.popped_in_part: tuple[str, ...] = ()
         self.lite = False
         self._group = group
         self._confirms = confirms
@@ -120,6 +121,7 @@ class MarkerSettings:
             self._consume_enable = answer.consume_enable
             self._orderly = answer.orderly
             self.pop_topics = answer.pop_topics or ()
+            self.popped_in_part = answer.popped_in_part
             self.lite = answer.lite
 
     def named_in_events(self, topics: Iterable[str]) -> None:

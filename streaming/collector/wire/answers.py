@@ -210,12 +210,14 @@ class PollsAnswer(Brokered, tag="polls", frozen=True, kw_only=True, omit_default
 class SubscriptionGroupAnswer(Brokered, tag="subscription_group", frozen=True, kw_only=True, omit_defaults=True):
     """352 or 201, and 402: the group's own settings (``SubscriptionGroupConfig``), and the topics it is set to pop.
 
-    ``lite``: it is bound to the lite topics of a parent topic.
+    ``popped_in_part``: topics that only some of their brokers pop. ``lite``: it is bound to the lite topics of a parent
+    topic.
     """
 
     consume_enable: bool | None = field(name="consumeEnable", default=None)
     orderly: bool | None = field(name="consumeMessageOrderly", default=None)
     pop_topics: tuple[str, ...] | None = field(name="popTopics", default=None)
+    popped_in_part: tuple[str, ...] = field(name="poppedInPart", default=())
     lite: bool = False
 
 

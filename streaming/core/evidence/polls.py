@@ -60,6 +60,7 @@ class PolledQueue(Struct, frozen=True, kw_only=True, gc=False):
 
     is_consume_enabled: bool  # by the subscription group
     is_broker_covered: bool
+    is_popped_in_part: bool  # only some of the topic's brokers hand out its messages by POP
     uncovered: tuple[str, ...]  # brokers of its topic that have given no list of members for long
     is_known: bool  # its broker has said lately how many polls wait there
     is_seen: bool  # a sign of a client was seen there lately
@@ -93,6 +94,7 @@ def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
     return PolledQueue(
         is_consume_enabled=topic.of_group.consume_enable is not False,
         is_broker_covered=queue.broker not in topic.uncovered,
+        is_popped_in_part=topic.name in topic.group.state.popped_in_part and not _is_by_proxy(topic),
         uncovered=tuple(map(topic.broker_name, topic.uncovered)),
         is_known=topic.now - polls.read_ts <= timing.progress_max_gap_ms,
         is_seen=polls.read_ts - seen_ts < timing.stall_ms,
@@ -133,7 +135,7 @@ def _polls_of(topic: TopicEvidence, queue: Queue) -> Polls:
         at_queue.waiting + at_any.waiting,
         max(at_queue.polled_ts, at_any.polled_ts),
         max(at_queue.moved_ts, at_any.moved_ts),
-        queue.queue_id,
+        queue_id=queue.queue_id,
     )
 
 

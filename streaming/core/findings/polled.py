@@ -15,6 +15,7 @@ from streaming.core.findings.verdict import Verdict
 CONSUME_DISABLED = Reason(ReasonKind.CONSUME_DISABLED)
 POLLS_NOT_READ = Reason(ReasonKind.POLLS_NOT_READ)
 NO_POLL_SEEN = Reason(ReasonKind.NO_POLL_SEEN)
+POPPED_IN_PART = Reason(ReasonKind.POPPED_IN_PART)
 
 
 def disabled(q: PolledQueue) -> Verdict | None:
@@ -31,8 +32,13 @@ def not_known(q: PolledQueue) -> Verdict | None:
 
 
 def polled(q: PolledQueue) -> Verdict | None:
-    """A client was seen lately, or not long ago where no message has waited since."""
-    return _found(Kind.POLLED) if q.is_seen or (q.was_seen and not q.stands_still) else None
+    """A client was seen lately, or not long ago where no message has waited since.
+
+    What is pulled beside that, by clients that have asked another broker, may be consumed twice.
+    """
+    if not q.is_seen and (not q.was_seen or q.stands_still):
+        return None
+    return _found(Kind.UNKNOWN, POPPED_IN_PART) if q.is_popped_in_part else _found(Kind.POLLED)
 
 
 def settling(q: PolledQueue) -> Verdict | None:

@@ -375,6 +375,9 @@ class GroupState(Packed):
     marker_sources: list[MarkerSource] = field(default_factory=list)  # the one that the group follows is first
     setbacks: list[Setback] = field(default_factory=list)  # at most one of a queue
     lite: bool = False  # whether it consumes lite topics
+    popped_in_part: list[str] = field(
+        default_factory=list
+    )  # ``pop_topics`` that only some of their brokers hand out so
 
 
 def left_the_route(queue: Queue) -> bool:
