@@ -37,15 +37,15 @@ from streaming.tables.conditional_file import (
 log = logging.getLogger(__name__)
 
 NAME = "_lease"  # Hadoop takes a file whose name begins so for no data
-# A standby works within 30 s of the owner's death: after EXPIRES_S, 3 s to look, and the time of its first commit.
-RENEW_EVERY_S = 5.0
+# A standby works within 30 s of the owner's death: after EXPIRES_S, 1 s to look, and the time of its first commit.
+RENEW_EVERY_S = 4.0
 RETRY_S = 1.0  # after a request that failed
-HELD_S = 15.0  # since the start of the last write that succeeded; one may fail
+HELD_S = 13.0  # since the start of the last write that succeeded; one may fail
 LATE_S = RENEW_EVERY_S + 3.0  # a standby looks again and again, and logs nothing while the lease is renewed
 NOTICED_S = 1.0  # so long it may take to notice that this time is over
 END_S = 4.0  # so long a process that has lost its lease may take to end in order
 LAST_RESORT_S = 0.5  # later the process ends without a word of why
-EXPIRES_S = 23.0  # all four, 2 s for the end of Java, and the rest to spare
+EXPIRES_S = 21.0  # all four, 2 s for the end of Java, and the rest to spare
 CHECK_AFTER_S = 3.0  # without conditions: if two write at the same time, the later one counts
 
 

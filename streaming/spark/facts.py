@@ -14,6 +14,7 @@ from pyspark.sql.types import DataType, StructType
 from schemas.ddl import struct_type
 from schemas.facts import PAYLOADS, Fact, payload_column
 from schemas.tables import FACT_KEYS, FACTS
+from streaming.errors import MonitorError
 from streaming.lease import RequireHeld, always_held
 from streaming.secret_mask import masked
 from streaming.spark.checkpoint import Offsets
@@ -99,10 +100,19 @@ class FactsTable:
         for commits in COMMITS_READ:
             history = table.history(commits).orderBy(F.desc("version"))
             ours = history.where("userMetadata LIKE '{\"identity\"%'").select("userMetadata").collect()
-            notes = [msgspec.json.decode(row.userMetadata, type=CommitNote) for row in ours]
+            notes = [self._note(row.userMetadata) for row in ours]
             if any(identity in (None, note.identity) for note in notes):
                 break
         return notes
+
+    def _note(self, said: str) -> CommitNote:
+        try:
+            return msgspec.json.decode(said, type=CommitNote)
+        except msgspec.MsgspecError as error:
+            raise MonitorError(
+                f"{self.path}: a commit of evenkeel says something that this one does not understand: {error}. Run the "
+                f"release that wrote it, or a newer one. The commit says: {said[:200]}"
+            ) from error
 
 
 @contextmanager

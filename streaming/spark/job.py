@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from threading import Event
 from typing import NamedTuple
 
-from msgspec import MsgspecError
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -131,7 +130,7 @@ def _read_ahead(spark: SparkSession, plan: Plan) -> None:
             table.notes()
         if plan.source.kind == "kafka":
             Brokers(spark, plan.source).ends(AHEAD_WITHIN_S)
-    except (MonitorError, PySparkException, Py4JJavaError, MsgspecError) as error:
+    except (MonitorError, PySparkException, Py4JJavaError) as error:
         log.debug("not read ahead: %s", str(error).split("\n", 1)[0])
 
 

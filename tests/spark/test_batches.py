@@ -2,10 +2,9 @@
 
 from types import SimpleNamespace
 
-import msgspec
 import pytest
 
-from streaming.errors import InUseError
+from streaming.errors import InUseError, MonitorError
 from streaming.spark.batches import Batches
 from streaming.spark.checkpoint import Checkpoint, Identity
 from streaming.spark.facts import COMMITS_READ, CommitNote, FactsTable
@@ -134,7 +133,7 @@ def test_a_standby_waits_on_though_it_cannot_read_a_note(monkeypatch: pytest.Mon
     """Only the takeover needs it."""
 
     def notes(table: FactsTable, identity: str | None = None) -> list[CommitNote]:
-        return [msgspec.json.decode('{"identity":"query"}', type=CommitNote)]
+        raise MonitorError("facts: a commit of evenkeel says something that this one does not understand")
 
     monkeypatch.setattr(FactsTable, "exists", lambda table: True)
     monkeypatch.setattr(FactsTable, "has_facts", lambda table: True)

@@ -9,6 +9,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from schemas.tables import FACTS
+from streaming.errors import MonitorError
 from streaming.spark.facts import CommitNote, FactsTable, rows_of
 from streaming.tables.creation import delta_properties, missing_columns
 from tests.notifier.facts import health
@@ -65,3 +66,14 @@ def test_notes_are_read_until_one_of_the_checkpoint_is_found(
         table.append(rows_of(spark, [health()]), note)
     assert table.notes() == table.notes("new") == [new, new]
     assert table.notes("old") == [new, new, new, old, old]
+
+
+def test_a_commit_whose_note_is_not_known_is_a_clear_error(spark: SparkSession, tmp_path: Path) -> None:
+    """Without its offsets a new checkpoint would read from the wrong place."""
+    table = FactsTable(spark, str(tmp_path))
+    table.create()
+    schema = spark.read.format("delta").load(table.path).schema
+    row = spark.createDataFrame([(None,) * len(schema)], schema).write.format("delta").mode("append")
+    row.option("userMetadata", '{"identity":"query","batch":7}').save(table.path)
+    with pytest.raises(MonitorError, match=r'facts: a commit of evenkeel.*`batch_id`.*"batch":7'):
+        table.notes()
