@@ -372,6 +372,11 @@ class BrokerPolls(Part, frozen=True):
         " null: not known",
     ] = None
     ready_ts: Annotated[int | None, "when the oldest of the offsets behind ready were read; null: not known"] = None
+    poppers: Annotated[
+        tuple[str, ...] | None,
+        "ids of the first 20 clients that pop there, by their reports; null: not known, or gRPC clients, which report"
+        " nothing, and of which each may pop there",
+    ] = None
 
 
 class GroupFact(Payload, frozen=True, kw_only=True):

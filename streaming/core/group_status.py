@@ -14,7 +14,7 @@ from streaming.core.finding_kinds import WRONG
 from streaming.core.findings.group_findings import severity_of
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import GroupFinding
-from streaming.core.polls_told import note_polls_told, polls_of_group
+from streaming.core.polls_told import note_polls_told, number_popped, polls_of_group
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import slot_of_newest_round
 from streaming.core.waiting import has_group_news, note_group_told, waiting_of_group
@@ -83,6 +83,8 @@ def emit_group_status(
         shown += f" /{fact.slot}"
     if retry_counts:
         shown += f" {fact.retry_counts}"
+    if popped := number_popped(group):
+        shown += f" p{popped}"
     if reason is not None and any(findings.evidence.unreported for findings in found):
         shown += f" {_digest(reason)}"  # it lasts
     is_due = state.now - state.status_ts >= REPEAT_STATUS_MS

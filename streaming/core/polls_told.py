@@ -4,41 +4,77 @@ Any of these clients may take messages from a queue. So the polls at a broker sa
 there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from schemas.events import ANY_QUEUE
 from schemas.facts import BrokerPolls
 from schemas.observed import counted
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import Polls, Topic
+from streaming.core.state.group_state import Client, Polls, Topic
+from streaming.core.state.members import is_listed
 
 MOST_PLACES = 200  # topics on brokers that a fact names: those where a client was seen longest ago
+MOST_POPPERS = 20  # clients that a fact names for each of these places
+
+Place = tuple[int, int]  # indices of a topic and a broker
 
 
 def polls_of_group(group: Group) -> tuple[BrokerPolls, ...]:
     """What is known of each broker of each topic that has said how many polls wait."""
-    places: dict[tuple[int, int], list[Polls]] = {}
+    places: dict[Place, list[Polls]] = {}
     for index, topic in enumerate(group.state.topics):
         for polls in topic.polls:
             places.setdefault((index, polls.broker), []).append(polls)
     longest_ago = sorted(places.items(), key=lambda place: _seen_ts(place[1]))[:MOST_PLACES]
-    told = [_told(group, index, broker, polls) for (index, broker), polls in longest_ago]
+    queues: dict[Place, list[int]] = {}
+    for index, queue in enumerate(group.state.queues if places else ()):
+        queues.setdefault((queue.topic, queue.broker), []).append(index)
+    told = [_told(group, place, polls, queues.get(place, [])) for place, polls in longest_ago]
     return tuple(sorted(told, key=lambda one: (one.topic, one.broker_name)))
 
 
-def _told(group: Group, index: int, broker: int, polls: Sequence[Polls]) -> BrokerPolls:
-    state, topic = group.state, group.state.topics[index]
-    there = [one for one in state.queues if one.topic == index and one.broker == broker and one.progress_ts]
+def _told(group: Group, place: Place, polls: Sequence[Polls], queues: Sequence[int]) -> BrokerPolls:
+    """Of single queues each is asked in its turn. What is asked no more does not count."""
+    newest_ts = max(one.read_ts for one in polls)
+    polls = [one for one in polls if newest_ts - one.read_ts <= group.timing.progress_max_gap_ms]
+    topic, broker = group.state.topics[place[0]], place[1]
+    read = [queue for queue in group.queues_at(queues) if queue.progress_ts]
     return BrokerPolls(
         topic=topic.name,
-        broker_name=state.brokers[broker].name,
+        broker_name=group.state.brokers[broker].name,
         queues=_readable(topic, broker),
         waiting=sum(one.waiting for one in polls),
         read_ts=min(one.read_ts for one in polls),
         polled_ts=max(one.polled_ts for one in polls) or None,
         taken_ts=max(one.moved_ts for one in polls) or None,
-        ready=counted(sum(max(0, one.pull_lag) for one in there)) if there else None,
-        ready_ts=min((one.progress_ts for one in there), default=None),
+        ready=counted(sum(max(0, one.pull_lag) for one in read)) if read else None,
+        ready_ts=min((one.progress_ts for one in read), default=None),
+        poppers=_poppers(group, polls, frozenset(queues)),
     )
+
+
+def _poppers(group: Group, polls: Sequence[Polls], queues: frozenset[int]) -> tuple[str, ...] | None:
+    """Those that report to pop there, be it at any queue or at single ones. gRPC clients report nothing."""
+    is_at_any = any(one.queue_id == ANY_QUEUE for one in polls)
+    found = {
+        client.client_id
+        for client, popped in _reports_of_pops(group)
+        if (is_at_any if popped is None else not queues.isdisjoint(popped))
+    }
+    return tuple(sorted(found)[:MOST_POPPERS]) or None
+
+
+def _reports_of_pops(group: Group) -> Iterator[tuple[Client, list[int] | None]]:
+    """Members that report to pop, and the queues that each pops one by one; None: it does not say any, or all."""
+    popping = {index for index, profile in enumerate(group.state.running_profiles) if profile.pops}
+    for client in group.state.clients if popping else ():
+        if is_listed(client):
+            yield from ((client, report.popped) for report in client.reports if report.running in popping)
+
+
+def number_popped(group: Group) -> int:
+    """A number that changes with what members report to pop; 0: none pops by remoting."""
+    return sum(1 + len(popped or ()) for _, popped in _reports_of_pops(group))
 
 
 def _seen_ts(polls: Sequence[Polls]) -> int:

@@ -17,14 +17,16 @@ from streaming.web.security.users import Users
 from streaming.web.settings import WebSettings
 from streaming.web.views.group import GroupView
 from streaming.web.words import words_in
+from tests.core.fleet import Fleet
 from tests.core.test_polled import JAVA, A, B, Popping, settled
+from tests.core.test_polled_by_remoting_clients import at_any, popping
 from tests.tables.written import commit
 from tests.web.asking import ask
 from tests.web.made_tables import CLUSTER, health_of
 from tests.web.test_queue_lag import shown
 
 
-def view(fleet: Popping) -> GroupView:
+def view(fleet: Fleet) -> GroupView:
     return shown(fleet.facts)
 
 
@@ -81,6 +83,13 @@ def test_the_page_has_each_number_with_the_time_of_its_reading(tmp_path: Path, l
     assert words("each_member", n=2) in re.sub(r"<[^>]*>", "", table)
     assert words("any_client") in page
     assert all(proxy in page for proxy in (A, B))
+
+
+def test_remoting_clients_that_pop_are_named_where_they_pop() -> None:
+    for fleet, takers in ((at_any(), {("x", "y", "z")}), (popping((0, 1), (2,), ()), {("x", "y")})):
+        fleet.run(120)
+        assert {row.takers for row in view(fleet).polls} == takers
+        assert {row.queues for row in view(fleet).members} == {None}
 
 
 def test_a_group_of_remoting_clients_has_no_polls() -> None:

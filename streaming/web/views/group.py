@@ -205,19 +205,17 @@ def _member_rows(group: ExplainedGroup) -> tuple[MemberRow, ...]:
 def _poll_rows(group: ExplainedGroup) -> tuple[PollRow, ...]:
     """Where clients are missed comes first."""
     queues = grouped(group.queues, lambda queue: (queue.topic, queue.broker_name))
-    takers = tuple(member.client_id for member in group.members if is_proxy_client(member.client_id))
-    everybody = None if len(takers) == len(group.members) else takers
+    by_proxy = tuple(member.client_id for member in group.members if is_proxy_client(member.client_id))
+    everybody = None if len(by_proxy) == len(group.members) else by_proxy
     rows = [_poll_row(one, queues.get((one.topic, one.broker_name), []), everybody) for one in group.polls]
     return tuple(sorted(rows, key=lambda row: (LEVELS.index(row.level), row.polls.topic, row.polls.broker_name)))
 
 
-def _poll_row(polls: BrokerPolls, queues: Sequence[ExplainedQueue], grpc_clients: tuple[str, ...] | None) -> PollRow:
-    """Where no client is expected by its strategy, each of the gRPC clients may take messages."""
+def _poll_row(polls: BrokerPolls, queues: Sequence[ExplainedQueue], by_proxy: tuple[str, ...] | None) -> PollRow:
+    """Clients of proxies may all take messages. What others pop they report."""
     findings = [(level_of(queue.finding, queue.topic), queue.finding) for queue in queues]
     level, finding = min(findings, key=lambda one: LEVELS.index(one[0]), default=("unknown", ""))
-    expected = [queue.expected for queue in queues]
-    named = {client for clients in expected for client in clients or ()}
-    return PollRow(polls, finding, level, grpc_clients if None in expected or not named else tuple(sorted(named)))
+    return PollRow(polls, finding, level, by_proxy if polls.poppers is None else polls.poppers + (by_proxy or ()))
 
 
 def _queue_rows(group: ExplainedGroup, reason_of: Callable[[ExplainedQueue], str]) -> list[QueueRow]:
