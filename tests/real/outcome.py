@@ -41,14 +41,7 @@ class Outcome:
 
     def pages(self) -> list[Notice]:
         """What somebody was called for, as it was first told, under the notifier's own rules."""
-        receiver, left = Receiver(PAGES), sorted(self.facts, key=lambda fact: fact.ts)
-        for ts in range(left[0].ts, left[-1].ts + 60 * S, S):
-            here = 0
-            while here < len(left) and left[here].ts <= ts:
-                here += 1
-            receiver.poll((ts - NOW) / S, left[:here])
-            left = left[here:]
-        return list({notice.key: notice for notice in reversed(receiver.told)}.values())[::-1]
+        return pages_of(self.facts)
 
     def account(self) -> str:
         """Everything that was done and said, in the order of time."""
@@ -89,3 +82,15 @@ class Outcome:
 
     def _s(self, ts: int) -> float:
         return (ts - self._began_ts) / 1000
+
+
+def pages_of(facts: Sequence[Fact]) -> list[Notice]:
+    """What somebody was called for, as it was first told, under the notifier's own rules."""
+    receiver, left = Receiver(PAGES), sorted(facts, key=lambda fact: fact.ts)
+    for ts in range(left[0].ts, left[-1].ts + 60 * S, S):
+        here = 0
+        while here < len(left) and left[here].ts <= ts:
+            here += 1
+        receiver.poll((ts - NOW) / S, left[:here])
+        left = left[here:]
+    return list({notice.key: notice for notice in reversed(receiver.told)}.values())[::-1]

@@ -1,0 +1,343 @@
+"""Faults of POP, one after the other, on a real cluster with two proxies and gRPC clients, judged live.
+
+``python -m tests.real.pop_trials --rounds 10 --report FILE`` writes a line of JSON for each trial: what was found, how
+many seconds after the fault, whether it is the right finding with the right cause, and whom else it called.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from schemas.facts import Fact
+from streaming.replay.alert_transitions import transitions
+from streaming.wall_clock import now_ms
+from tests.real import asking
+from tests.real.child_process import ChildProcess
+from tests.real.collecting import Judging
+from tests.real.detour import Detour
+from tests.real.outcome import pages_of
+from tests.real.proxies import GrpcConsumer, ProxiedRocketMQ
+from tests.real.stage import Part
+
+P = TypeVar("P", bound=ChildProcess)
+A, B = BROKERS = ("broker-a", "broker-b")
+TWO_EACH = dict.fromkeys(BROKERS, 2)
+HEALTHY_S = 100  # before each fault: its groups are seen to be well, by readings of their offsets every 20 s
+LOOK_S = 5  # how often the events so far are judged
+WITHIN_S = 120
+RESTS_S = 90  # after each restart of a proxy that must call nobody
+FLUSHED_S = 10  # flushConsumerOffsetInterval is 5 s
+UNUSUAL_MS = 600_000  # reviveInterval, by default 1,000
+
+
+class Found(NamedTuple):
+    """An alert that fired, so many seconds after the fault."""
+
+    kind: str
+    cause: str | None
+    group: str
+    severity: str
+    fired_s: float
+
+
+class Stage:
+    """The cluster, and what one trial has started there. Groups have the trial's name, with a word of their own."""
+
+    def __init__(self, cluster: ProxiedRocketMQ, name: str, leaves: ExitStack) -> None:
+        self.cluster, self.leaves = cluster, leaves
+        self._name = name
+
+    def group(
+        self,
+        word: str = "g",
+        queues: Mapping[str, int] = TWO_EACH,
+        *,
+        fifo: bool = False,
+        every_ms: int = 500,
+        at: Sequence[str] = BROKERS,
+    ) -> Part:
+        """A group on these brokers with a topic, and a producer that writes to each of its queues."""
+        name = f"{self._name}-{word}"
+        part = Part(self.cluster, name, {f"{name}-T": queues})
+        for broker in at:
+            asking.set_group(self.cluster.brokers[broker].address, name, fifo=fifo)
+        self.started(self.cluster.producer(list(part.topics), every_ms))
+        return part
+
+    def join(self, part: Part, word: str, **how: Any) -> GrpcConsumer:
+        """A gRPC client, once it consumes."""
+        consumer = self.started(self.cluster.grpc_consumer(part.group, word, dict.fromkeys(part.topics, "*"), **how))
+        self.cluster.wait_until_consuming(consumer)
+        part.note(f"{word} consumes")
+        return consumer
+
+    def started(self, process: P) -> P:
+        self.leaves.callback(_end, process)
+        return process
+
+    def restart(self, proxy: str, *, cleanly: bool = False) -> None:
+        """Returns when it serves again."""
+        one = self.cluster.proxies[proxy]
+        if cleanly:
+            one.terminate()
+            self.cluster.wait_until(lambda: not one.is_running, f"{proxy} has ended")
+        else:
+            one.kill()
+        self.cluster.wait_for_proxy(proxy)
+
+
+def _end(process: ChildProcess) -> None:
+    """In good order, or else proxies list it for two minutes more."""
+    if process.is_running:
+        with suppress(subprocess.TimeoutExpired):
+            process.stop(15)
+    process.close()
+
+
+# --- the faults: each gets its groups ready, yields, does what goes wrong, and yields; then it mends that
+
+
+def refused(stage: Stage) -> Iterator[None]:
+    """A broker at which the group may not consume."""
+    part = stage.group()
+    stage.join(part, "java", proxy="proxy-a")
+    stage.join(part, "go", proxy="proxy-b", language="go")
+    yield
+    asking.set_group(stage.cluster.brokers[B].address, part.group, consumes=False)
+    yield
+    asking.set_group(stage.cluster.brokers[B].address, part.group)
+
+
+def lacking(stage: Stage) -> Iterator[None]:
+    """A topic gets queues on a broker that has no such group, and makes none by itself."""
+    part, address = stage.group("g", {A: 2}, at=[A]), stage.cluster.brokers[B].address
+    stage.join(part, "java", proxy="proxy-a")
+    yield
+    asking.configure(address, autoCreateSubscriptionGroup="false")
+    (topic,) = part.topics
+    part.grow(topic, TWO_EACH)
+    yield
+    asking.configure(address, autoCreateSubscriptionGroup="true")
+
+
+def cut_off(stage: Stage) -> Iterator[None]:
+    """All clients are at one proxy, which cannot reach one of the brokers any more."""
+    detour = stage.leaves.enter_context(Detour(stage.cluster.namesrv, stage.cluster.brokers[B].address))
+    name = f"proxy-{len(stage.cluster.proxies)}"
+    stage.started(stage.cluster.add_proxy(name, detour.namesrv))
+    stage.leaves.callback(stage.cluster.proxies.pop, name)
+    part = stage.group()
+    stage.join(part, "java", proxy=name)
+    yield
+    detour.cut()
+    yield
+
+
+def silent_since_restart(stage: Stage) -> Iterator[None]:
+    """A Go client whose proxy is started again does not poll until it writes its settings, every 5 minutes."""
+    part = stage.group()
+    stage.join(part, "go", proxy="proxy-b", language="go")
+    yield
+    stage.restart("proxy-b")
+    yield
+
+
+def split(stage: Stage) -> Iterator[None]:
+    part = stage.group()
+    stage.join(part, "java", proxy="proxy-a")
+    yield
+    (at_brokers,) = part.join("at-brokers")
+    stage.started(at_brokers)
+    stage.cluster.wait_until_joined([at_brokers], BROKERS)
+    yield
+
+
+def head_blocked(stage: Stage) -> Iterator[None]:
+    part = stage.group(fifo=True)
+    java = stage.join(part, "java", proxy="proxy-a")
+    yield
+    java.hang()
+    yield
+    java.recover()
+
+
+def too_short(stage: Stage) -> Iterator[None]:
+    """A client asks for 16 messages for 10 s, and needs 3 s for each: it acknowledges most of them too late."""
+    yield from _exchanged(stage, invisible_s=10, sleep_ms=3_000)
+
+
+def never_acknowledged(stage: Stage) -> Iterator[None]:
+    yield from _exchanged(stage, invisible_s=10, ack=False)
+
+
+def _exchanged(stage: Stage, **how: Any) -> Iterator[None]:
+    part = stage.group()
+    good = stage.join(part, "good", kind="simple")
+    yield
+    good.stop()
+    stage.join(part, "bad", kind="simple", **how)
+    yield
+
+
+def revive_stuck(stage: Stage) -> Iterator[None]:
+    part = stage.group()
+    stage.join(part, "java", kind="simple", invisible_s=10, ack=False)
+    broker = stage.cluster.brokers[B]
+    yield
+    asking.configure(broker.address, reviveInterval=UNUSUAL_MS)
+    yield
+    asking.configure(broker.address, reviveInterval=1_000)
+    broker.kill()  # it sleeps for the interval that it had
+    broker.start()
+    stage.cluster.wait_for_broker(B)
+
+
+def offsets_back(stage: Stage) -> Iterator[None]:
+    """A broker comes back with an older file of offsets, as a slave has it that becomes the master."""
+    part = stage.group("g", {A: 1}, fifo=True, every_ms=1_000)
+    stage.join(part, "java", proxy="proxy-a", sleep_ms=500)  # so what is to be consumed again takes minutes
+    files, broker = stage.cluster.offset_files(A), stage.cluster.brokers[A]
+    time.sleep(FLUSHED_S)
+    saved = files[0].read_bytes()
+    yield
+    broker.kill()
+    for file in files:
+        file.write_bytes(saved)
+    broker.start()
+    stage.cluster.wait_for_broker(A)
+    yield
+
+
+def restarts(stage: Stage, *, times: int) -> Iterator[None]:
+    """Nothing goes wrong: proxies are killed, or stopped, and started again, one after the other."""
+    push, simple = stage.group("push"), stage.group("simple")
+    for number, proxy in enumerate(stage.cluster.proxies):
+        stage.join(push, f"java{number}", proxy=proxy)
+        stage.join(simple, f"java{number}", proxy=proxy, kind="simple")
+    yield
+    for number in range(times):
+        proxy = tuple(stage.cluster.proxies)[number // 2 % len(stage.cluster.proxies)]
+        stage.restart(proxy, cleanly=bool(number % 2))
+        push.note(f"{proxy} {'stopped' if number % 2 else 'killed'} and started again")
+        time.sleep(RESTS_S)
+    yield
+
+
+# --- what is to be found
+
+
+class Trial(NamedTuple):
+    """``kind`` "": nobody is to be called. ``causes``: right ones; empty: any. ``within_s``: for how long to wait."""
+
+    play: Callable[[Stage], Iterator[None]]
+    kind: str
+    causes: frozenset[str | None] = frozenset()
+    within_s: float = 400
+
+
+TRIALS = {
+    "refused": Trial(refused, "UNPOLLED"),
+    "lacking": Trial(lacking, "UNPOLLED"),
+    "cut": Trial(cut_off, "UNPOLLED"),
+    "silent": Trial(silent_since_restart, "UNPOLLED", frozenset({"PROXY_AWAY"})),
+    "split": Trial(split, "MEMBERS_SPLIT"),
+    "blocked": Trial(head_blocked, "HEAD_BLOCKED"),
+    "short": Trial(too_short, "CONSUMED_AGAIN"),
+    "unacked": Trial(never_acknowledged, "CONSUMED_AGAIN"),
+    "back": Trial(offsets_back, "OFFSETS_WENT_BACK"),
+    "revive": Trial(revive_stuck, "REVIVE_STUCK"),
+    "restarts": Trial(restarts, ""),
+}
+
+
+def found_in(facts: Iterable[Fact], fault_ts: int) -> list[Found]:
+    """Each alert once, when it fired first. Before the fault, seconds are negative."""
+    first: dict[str, Found] = {}
+    for fact, alert in transitions(facts):
+        if alert.state == "firing":
+            after_s = round((fact.ts - fault_ts) / 1000, 1)
+            found = Found(alert.kind, alert.cause, fact.group, alert.severity, after_s)
+            first.setdefault(alert.fingerprint, found)
+    return list(first.values())
+
+
+def judged(name: str, trial: Trial, found: Sequence[Found], paged: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """One line of the report. ``paged``: groups and kinds for which somebody was called."""
+    right = [one for one in found if one.kind == trial.kind and one.fired_s >= 0]
+    first = min(right, key=lambda one: one.fired_s, default=None)
+    others = sorted({f"{kind} {group}" for group, kind in paged if kind != trial.kind})
+    early = sorted({f"{one.kind} {one.group}" for one in found if one.kind == trial.kind and one.fired_s < 0})
+    return {
+        "fault": name,
+        "expected": trial.kind or None,
+        "fired_s": first and first.fired_s,
+        "cause": first and first.cause,
+        "is_right": not trial.kind or (first is not None and (not trial.causes or first.cause in trial.causes)),
+        "is_in_time": not trial.kind or (first is not None and first.fired_s <= WITHIN_S),
+        "other_pages": others,
+        "before_the_fault": early,
+        "all_found": [one._asdict() for one in found],
+    }
+
+
+# --- how a trial is played
+
+
+def tried(cluster: ProxiedRocketMQ, name: str, trial: Trial, folder: Path) -> dict[str, Any]:
+    folder.mkdir(parents=True)
+    judging = Judging(folder, cluster.namesrv, include=f"{folder.name}-*")
+    with ExitStack() as leaves:
+        stage = Stage(cluster, folder.name, leaves)
+        steps = trial.play(stage)
+        next(steps)
+        with judging.collecting:
+            time.sleep(HEALTHY_S)
+            fault_ts = now_ms()
+            next(steps)
+            done_ts = now_ms()
+            while trial.kind and now_ms() < done_ts + trial.within_s * 1000:
+                if any(one.kind == trial.kind and one.fired_s >= 0 for one in found_in(judging.facts(), fault_ts)):
+                    break
+                time.sleep(LOOK_S)
+            next(steps, None)
+        facts = judging.facts()
+    pages = pages_of(facts) if facts else []
+    paged = {(alert.fact.group, alert.fact.kind) for page in pages for alert in page.alerts}
+    return {**judged(name, trial, found_in(facts, fault_ts), paged), "fault_took_s": (done_ts - fault_ts) / 1000}
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.real.pop_trials", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=1, help="of all trials")
+    parser.add_argument("--only", nargs="+", choices=TRIALS, default=list(TRIALS))
+    parser.add_argument("--restarts", type=int, default=3, help="of proxies in a healthy trial")
+    parser.add_argument("--report", type=Path, help="a file to which the lines are appended, too")
+    parser.add_argument("--keep", type=Path, help="a folder for what the collector wrote: events, recordings and logs")
+    options = parser.parse_args(words)
+    trials = {name: TRIALS[name] for name in options.only}
+    if "restarts" in trials:
+        trials["restarts"] = trials["restarts"]._replace(play=partial(restarts, times=options.restarts))
+    is_well = True
+    with tempfile.TemporaryDirectory(prefix="evenkeel-pop-") as scratch, ProxiedRocketMQ(BROKERS) as cluster:
+        for number in range(options.rounds):
+            for name, trial in trials.items():
+                line = tried(cluster, name, trial, (options.keep or Path(scratch)) / f"{name}{number}")
+                is_well = is_well and line["is_right"] and not line["other_pages"]
+                written = json.dumps({"round": number, **line})
+                print(written, flush=True)
+                if options.report:
+                    with options.report.open("a") as report:
+                        report.write(written + "\n")
+    return 0 if is_well else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
