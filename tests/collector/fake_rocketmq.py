@@ -82,6 +82,7 @@ class FakeGroup:
     message_model: str = "CLUSTERING"
     consume_type: str = "CONSUME_PASSIVELY"
     settings: dict[str, Any] = field(default_factory=dict)
+    settings_on: dict[str, dict[str, Any] | None] = field(default_factory=dict)  # by broker; None: it has no such group
     committed: tuple[str, ...] | None = None  # topics that 208 without a topic knows; None: all
     has_pulled: bool = True  # also from its retry topic: 208 knows that
 
@@ -199,8 +200,9 @@ class FakeCluster:
 
     def _201(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
         table = {
-            name: {"groupName": name, "consumeEnable": True, "consumeMessageOrderly": False, **group.settings}
+            name: {"groupName": name, "consumeEnable": True, "consumeMessageOrderly": False, **group.settings, **own}
             for name, group in self.groups.items()
+            if (own := group.settings_on.get(node.name, {})) is not None
         }
         return 0, json.dumps({"subscriptionGroupTable": table}).encode()
 

@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
+
 from schemas.events import ANY_QUEUE, Round, TopicPolls, decode_event, encode_event
+from streaming.collector.probing import directory_probe
 from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
 from streaming.collector.probing.memory import Memory, Remembered
 from streaming.collector.probing.poll_schedule import SINGLE_QUEUES_AT_MOST, PollSchedule
@@ -201,6 +204,33 @@ def test_a_broker_that_refuses_gives_no_number_of_polls() -> None:
 
     fake = FakeCluster(groups={"g": FakeGroup([FakeClient(GRPC)])}, refused={POLLING_INFO})
     play(scene, fake, EACH_ROUND)
+
+
+@pytest.mark.parametrize("there", [{"consumeEnable": False}, None])
+def test_nobody_polls_where_the_group_may_not_consume_or_has_not_been_known_for_long(
+    there: dict[str, bool] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a broker is not asked: it would refuse to answer, or make the group."""
+    monkeypatch.setattr(directory_probe, "GROUPS_MS", 60_000)
+
+    async def scene(told: Told) -> None:
+        monkeypatch.setattr(directory_probe, "LACKING_MS", 60_000)
+        for _ in range(3):
+            await told.round()
+        is_lacking = there is None
+        assert [one.waiting for one in told.marker().polls if one.broker_name == "broker-b"] == (
+            [] if is_lacking else [0]
+        )
+        monkeypatch.setattr(directory_probe, "LACKING_MS", 0)
+        await told.round()
+        assert {one.broker_name: one.waiting for one in told.marker().polls} == {"broker-a": 3, "broker-b": 0}
+        assert told.fake.nodes["broker-b"].requests[POLLING_INFO] == 0
+        assert told.probe.load(QUICK, 1)[2].brokers["broker-b"].get("polls", 0) == 0
+        monkeypatch.setattr(directory_probe, "GROUPS_MS", -60_000)  # its settings are old
+        assert not told.probe.directory.is_closed("broker-b", "g")
+
+    group = FakeGroup([FakeClient(GRPC)], settings_on={"broker-b": there})
+    play(scene, FakeCluster(groups={"g": group}, polls={("T", "broker-a"): 3}), EACH_ROUND)
 
 
 def test_a_topic_that_nobody_may_read_is_not_asked_about() -> None:

@@ -72,8 +72,9 @@ class ClusterProbe:
             transport, self.brokers, self.groups, self.silent, self.translation, record, self.proxies
         )
         self.shared = Shared(
-            self.translation, policy, transport, addresses, emit, record, self.silent.note, share, self.proxies
-        )
+            self.translation, policy, transport, addresses, emit, record, self.silent.note, share, self.proxies,
+            self.directory.is_closed,
+        )  # fmt: skip
         self._dropped = dropped
         self._probes: dict[str, GroupProbe] = {}
         self._learning: asyncio.Task[None] | None = None

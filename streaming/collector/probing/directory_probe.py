@@ -18,6 +18,7 @@ from streaming.collector.wire.client import Lane
 from streaming.collector.wire.reply_parsing import GroupSettings
 
 GROUPS_MS = 30_000  # groups and their settings
+LACKING_MS = 90_000  # clients that can consume at a broker do so at once, and its groups are read three times meanwhile
 log = logging.getLogger(__name__)
 
 
@@ -42,6 +43,7 @@ class DirectoryProbe:
         self._popping: dict[str, frozenset[tuple[str, str]]] = {}
         self._recorded_settings: dict[str, dict[str, Any]] = {}
         self._learned_ts: dict[str, int] = {}
+        self._lacking_ts: dict[tuple[str, str], int] = {}  # by broker and group: since when it is seen not to know it
 
     @property
     def brokers_without_groups(self) -> tuple[str, ...]:
@@ -77,6 +79,19 @@ class DirectoryProbe:
     def knows_again(self, name: str) -> bool:
         """Takes a group that this collector did not watch before, as the brokers gave it last. False: there is none."""
         return self._groups.know_again(name, {broker for broker, known in self._settings.items() if name in known})
+
+    def is_closed(self, broker: str, group: str) -> bool:
+        """Returns whether nobody can consume at the broker for the group: by its settings there, or without any.
+
+        A broker makes a group when the first client consumes there, unless it may not make any.
+        """
+        now, known = self._clock.steady_ms(), self._settings.get(broker)
+        if known is None or now - self._learned_ts[broker] > 2 * GROUPS_MS:  # it may be otherwise by now
+            return False
+        if group in known:
+            self._lacking_ts.pop((broker, group), None)
+            return known[group].consume_enable is False
+        return now - self._lacking_ts.setdefault((broker, group), now) >= LACKING_MS
 
     async def _ask_who_is_where(self) -> tuple[dict[str, str] | None, str | None]:
         """The brokers that any name server knows: one may lack a broker that cannot reach it. If none tells, why."""
@@ -144,6 +159,8 @@ class DirectoryProbe:
 
     def forget_group(self, name: str) -> None:
         self._recorded_settings.pop(name, None)
+        for key in [key for key in self._lacking_ts if key[1] == name]:
+            del self._lacking_ts[key]
 
     def _forget_broker(self, name: str) -> None:
         """One that has been gone for long."""

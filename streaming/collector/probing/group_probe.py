@@ -45,7 +45,7 @@ class Shared:
 
     ``addresses`` has the brokers' addresses as they are at the moment. ``emit`` gets events in the order of their
     numbers, ``record`` every answer. ``note`` gets a broker and why it does not give its lists, or None. ``share``: of
-    the cluster, where several collectors share it.
+    the cluster, where several collectors share it. ``is_closed``: whether nobody of a group can consume at a broker.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class Shared:
         note: Callable[[str, str | None], None] = lambda *_: None,
         share: Share | Whole = WHOLE,
         proxies: Proxies | None = None,
+        is_closed: Callable[[str, str], bool] = lambda *_: False,
     ) -> None:
         self.cluster, self.policy, self.translation = translation.cluster, policy, translation
         self.transport, self.addresses = transport, addresses
@@ -66,7 +67,7 @@ class Shared:
         self.routes = RouteProbe(transport, translation.routes, policy, record)
         self.clients = client_schedule.ClientSchedule(policy, share)
         self.offsets, self.lags = OffsetSchedule(policy), Lags()
-        self.proxies = proxies or Proxies()
+        self.proxies, self.is_closed = proxies or Proxies(), is_closed
 
     async def ask_proxy(self, proxy: str, group: str) -> tuple[answers.ConsumerListAnswer, answers.ConnectionsAnswer]:
         """The members of a group at a proxy. If it is slow, it rests."""
@@ -351,12 +352,28 @@ class GroupProbe:
         readable = {
             topic: route.read_queue_nums()[broker] for topic, route in routes.items() if route.lets_read(broker)
         }
-        for topic, queue_id in self._polls.due(broker, readable, named, self._clock.steady_ms()):
+        now, is_closed = self._clock.steady_ms(), self._shared.is_closed(broker, self.name)
+        for topic, queue_id in self._polls.due(broker, readable, named, now, is_closed):
+            if is_closed:
+                self._take(self._no_polls(broker, topic, queue_id))
+                continue
             answer = await self._transport.polls(broker, self.name, topic, queue_id)
             self._take(answer)
             if answer.code != answers.SUCCESS:
                 self._polls.refused(broker, answer.code, self._clock.steady_ms())
                 return
+
+    def _no_polls(self, broker: str, topic: str, queue_id: int) -> answers.PollsAnswer:
+        """What a broker would say at which nobody of the group can poll: it refuses the question, too."""
+        return answers.PollsAnswer(
+            ts=self._clock.now_ms(),
+            cluster=self._shared.cluster,
+            broker=broker,
+            group=self.name,
+            topic=topic,
+            queue_id=queue_id,
+            waiting=0,
+        )
 
     async def _ask_beyond_read(self, broker: str, named: Collection[answers.OffsetRow], routes: RoutesOfGroup) -> None:
         """The queues that consume stats do not name, one by one. A broker answers that from its memory."""

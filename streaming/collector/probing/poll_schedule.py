@@ -82,20 +82,28 @@ class PollSchedule:
         """True if the group has clients whose polls say whether they consume."""
         return bool(self._grpc_at or self._popped_by)
 
-    def due(self, broker: str, readable: Mapping[str, int], offsets: Collection[OffsetRow], now: int) -> list[Asked]:
+    def due(
+        self,
+        broker: str,
+        readable: Mapping[str, int],
+        offsets: Collection[OffsetRow],
+        now: int,
+        is_closed: bool = False,
+    ) -> list[Asked]:
         """Of the topics that clients may read there, each with its number of queues. None of topics for retries:
 
-        polls of the topic itself take these messages. ``offsets``: of the group at the broker.
+        polls of the topic itself take these messages. ``offsets``: of the group at the broker. ``is_closed``: it is not
+        asked, because nobody of the group can poll there.
         """
         self._asked.pop(broker, None)
         is_unknown = now - self._unknown_ts.get(broker, -KEEP_WATCHING_MS) < KEEP_WATCHING_MS
-        if not self.has_clients or is_unknown or broker not in self._known_by:
+        if not self.has_clients or is_unknown or not (broker in self._known_by or is_closed):
             return []
         topics = sorted(topic for topic in readable if not is_retry_topic(topic))
         at_any = self._of_grpc_clients(topics, now).union(*(one.at_any for one in self._popped_by.values()))
         asked = [(topic, ANY_QUEUE) for topic in topics if topic in at_any]
         asked += self._single_queues(broker, {topic: readable[topic] for topic in topics}, offsets, now)
-        self._asked[broker] = len(asked)
+        self._asked[broker] = 0 if is_closed else len(asked)
         return asked
 
     def _of_grpc_clients(self, topics: list[str], now: int) -> frozenset[str]:
