@@ -39,7 +39,11 @@ def test_it_runs_as_one_numbered_user_who_is_not_root() -> None:
 
 def test_nothing_comes_from_a_named_host() -> None:
     assert "ADD" not in {name for name, _ in INSTRUCTIONS}
-    assert [value for name, value in INSTRUCTIONS if name == "FROM"] == ["${BASE} AS build", "${BASE}"]
+    assert [value for name, value in INSTRUCTIONS if name == "FROM"] == [
+        "${BASE} AS build",
+        "${BASE} AS system",
+        "scratch",
+    ]
     assert INSTRUCTIONS[0] == ("ARG", "BASE=debian:bookworm-slim")
     texts = [TEXT, (FOLDER / "build").read_text(encoding="utf-8")]
     hosts = [host for text in texts for host in re.findall(r"(?:https?|docker|oci)://([^/:\s]+)", text)]

@@ -19,7 +19,7 @@ from tests.e2e.hook import until
 from tests.e2e.workload import PARTITIONS, recorded, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(1800)]
-MOST_BYTES = 850e6  # unpacked; docs/install.md has the size
+MOST_BYTES = 700e6  # unpacked, what the image is to have at most; docs/install.md has its size
 PATIENCE_S = 600  # with a busy machine
 ENDS_WITHIN_S = 40  # --stop-timeout in docs/install.md
 Start = Callable[..., Container]
@@ -83,4 +83,7 @@ def test_the_job_runs_is_healthy_and_ends_at_sigterm(start: Start, kafka: Loopba
     assert not job.is_healthy(f"http://127.0.0.1:{free_port()}/healthz")
     job.first.send_signal(signal.SIGTERM)
     assert job.wait(ENDS_WITHIN_S) == 0, job.log
+    for command in ("maintain", "rebuild"):  # Spark and Delta by other paths, of which no jar may be missing
+        work = start(command, "--config", "/etc/evenkeel/evenkeel.toml")
+        assert work.wait(PATIENCE_S) == 0, work.log
     assert {path.stat().st_uid for path in (tmp_path / "volume").rglob("*")} == {10001}
