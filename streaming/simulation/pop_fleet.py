@@ -94,6 +94,13 @@ class PopFleet(Fleet):
             elif consumer.home in (None, proxy):
                 self._come_back(consumer)
 
+    def add_proxy(self, host: str) -> Proxy:
+        """Start a proxy on a host that had none."""
+        proxy = Proxy(host, is_up=False)
+        self.proxies[proxy.name] = proxy
+        self.start_proxy(proxy)
+        return proxy
+
     def _come_back(self, consumer: GrpcConsumer) -> None:
         after_ms = consumer.again_after_ms(self.now, self._pop_random)
         if after_ms is not None:

@@ -10,7 +10,7 @@ from streaming.simulation.pop_fleet import PopFleet
 from streaming.simulation.popping import IN_ORDER_AT_ONCE, INVISIBLE_MS
 
 TOPIC = "T"
-HOSTS = ("10.1.0.1", "10.1.0.2")  # of the proxies
+HOSTS = ("10.1.0.1", "10.1.0.2")  # of the first proxies
 WARM_UP_S = 150
 SDK_WEIGHTS = {"Java": 5, "Go": 3, "Python": 2, "Node": 1, "C++": 1, "Rust": 1}
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -138,6 +138,12 @@ class PopGroup:
         if self.shape.sdk == "C++":
             return f"{host}@{process}#0_{self.fleet.now}"
         return f"{host}@{process}@0@{''.join(self.random.choices(DIGITS, k=10))}"
+
+    def replace_proxy(self, number: int) -> None:
+        """A new proxy on another host takes the place of one, as in Kubernetes; the old one is stopped for good."""
+        old, host = self.proxies[number], f"10.1.1.{len(self.fleet.proxies)}"
+        self.proxies[number] = self.fleet.add_proxy(host)
+        self.fleet.clock.after(self.random.randrange(1_000, 30_000), self.fleet.stop_proxy, old, True)
 
     def set_work_ms(self, work_ms: int) -> None:
         """What the listeners of all clients take for one message, now and later."""

@@ -32,6 +32,16 @@ def _restart(group: PopGroup, number: int, away_ms: int) -> None:
         group.fleet.clock.after(away_ms, group.fleet.start_proxy, proxy)
 
 
+def proxies_replaced(group: PopGroup) -> None:
+    """All proxies are replaced by others on other hosts, one after the other, where clients reach any of them."""
+    if not group.shape.is_balanced:
+        return rolling_proxy_restart(group)
+    for number in range(len(group.proxies)):
+        group.replace_proxy(number)
+        group.fleet.run(group.random.randrange(31, 90))
+    return None
+
+
 def proxy_pause(group: PopGroup) -> None:
     """A proxy is slow to answer requests for lists. It serves its clients all the while."""
     proxy = group.random.choice(group.proxies)
@@ -172,6 +182,7 @@ def reset_offsets(group: PopGroup) -> None:
 POP_OPERATIONS: tuple[tuple[Callable[[PopGroup], None], int], ...] = (
     (proxy_restart, 5),
     (rolling_proxy_restart, 3),
+    (proxies_replaced, 2),
     (proxy_pause, 2),
     (clients_move, 1),
     (scale_out, 3),
