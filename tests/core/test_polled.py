@@ -135,6 +135,18 @@ def test_a_client_that_is_busy_with_what_it_took_is_not_silent() -> None:
     assert fleet.firing() == {("T", "STALLED")}
 
 
+def test_that_brokers_do_not_list_clients_of_proxies_explains_nothing() -> None:
+    fleet = Popping()
+    fleet.polls = dict.fromkeys(BROKERS, 0)
+    fleet.run(120)
+    fleet.popped = set()
+    fleet.run(700)
+    assert (fleet.alert("STALLED").state, fleet.alert("STALLED").cause) == ("firing", "UNEXPLAINED")
+    fleet.popped = set(BROKERS)
+    fleet.run(60)
+    assert fleet.alert("STALLED").state == "resolved"
+
+
 def test_messages_that_are_given_out_again_are_messages_taken() -> None:
     """They are taken from the topic for retries by polls of the topic itself."""
     fleet = settled(rate=0)

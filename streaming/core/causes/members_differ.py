@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from schemas.facts import Cause, Kind
 from schemas.observed import BrokerList, MemberListsDiffer, MessageModelsDiffer, NotSubscribed, SubscriptionsInTurn
+from schemas.reasons import ReasonKind
 from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.evidence.broadcasting import broadcasting_members
 from streaming.core.evidence.grace import has_broker_back
@@ -14,8 +15,11 @@ def view_divergence(topic: TopicEvidence, found: Found) -> Explanation | None:
     """Brokers that host the topic list different members; each client asks only one of them.
 
     Each broker drops a silent client at its own time, so lists differ for a while after every change. Lists that name
-    the same members, one of them twice, are of a dead connection.
+    the same members, one of them twice, are of a dead connection. gRPC clients share nothing out by any list, and
+    brokers do not list those of a proxy in cluster mode.
     """
+    if topic.of_group.exclusion is ReasonKind.PROXY_CLIENT:
+        return None
     is_young = topic.now - topic.grace.listed_ts < topic.timing.grace_membership_ms
     if not topic.listed.views_differ or has_broker_back(topic.host_brokers(), topic.now, topic.timing) or is_young:
         return None

@@ -29,7 +29,8 @@ OLD_OFFSETS_S = 140
 class PopFault:
     """A fault. ``kinds``: pages that tell it, the one that is promised first. ``due_s``: by when one is due.
 
-    ``needs``: fields of the shape. ``causes``: those that are right for the first kind.
+    ``needs``: fields of the shape. ``causes``: those that are right for the first kind. ``may_be_a_deploy``: after a
+    change of members it is waited for as if it were one.
     """
 
     inject: Callable[[PopGroup], Undo]
@@ -38,6 +39,7 @@ class PopFault:
     needs: dict[str, Any] = field(default_factory=dict)
     least_brokers: int = 1
     causes: tuple[Cause, ...] = ()
+    may_be_a_deploy: bool = False
 
     @property
     def name(self) -> str:
@@ -199,44 +201,38 @@ def listeners_hang(group: PopGroup) -> Undo:
     return partial(group.set_work_ms, usual_ms)
 
 
-NOT_POLLED = (Kind.UNPOLLED, Kind.STALLED)
-SIMPLE, FIFO, PUSH = {"kind": "simple"}, {"kind": "fifo"}, {"kind": "push"}
-UNCERTAIN = (Kind.STALLED, Kind.UNPOLLED)
-
-
-def _ten_minutes(_: PopShape) -> int:
-    return TEN_MINUTES_S
-
-
+FIFO, UNEXPLAINED = {"kind": "fifo"}, (Cause.UNEXPLAINED,)
+UNPOLLED, STALLED = (Kind.UNPOLLED, Kind.STALLED), (Kind.STALLED, Kind.UNPOLLED)
+AtLast = partial(PopFault, kinds=STALLED, due_s=lambda _: TEN_MINUTES_S, causes=UNEXPLAINED)
 POP_FAULTS: tuple[PopFault, ...] = (
     PopFault(
         broker_not_reached,
-        NOT_POLLED,
+        UNPOLLED,
         lambda shape: BUSY_S if shape.kind == "push" and _shows_polls(shape) else TEN_MINUTES_S,
         least_brokers=2,
-        causes=(Cause.UNEXPLAINED,),
+        causes=UNEXPLAINED,
     ),
-    PopFault(refused_by_a_broker, UNCERTAIN, _ten_minutes, least_brokers=2),
-    PopFault(unknown_to_a_broker, UNCERTAIN, _ten_minutes, least_brokers=2),
-    PopFault(nobody_polls, UNCERTAIN, _ten_minutes),
+    AtLast(refused_by_a_broker, least_brokers=2),
+    AtLast(unknown_to_a_broker, least_brokers=2),
+    AtLast(nobody_polls),
     PopFault(
         silent_since_a_restart,
-        NOT_POLLED,
-        lambda shape: AWAY_S[1] + 25 + BUSY_S if shape.sdk in ("Java", "C++", "Node") else TEN_MINUTES_S,
+        UNPOLLED,
+        lambda shape: TEN_MINUTES_S if shape.kind == "simple" else AWAY_S[1] + 25 + BUSY_S,
         {"sdk": "Java"},
         causes=(Cause.PROXY_AWAY,),
     ),
     PopFault(
         never_back,
-        (Kind.NO_MEMBERS, Kind.UNPOLLED, Kind.STALLED),
+        (Kind.NO_MEMBERS, *UNPOLLED),
         lambda _: AWAY_S[1] + 330 + 120 + READINGS_S,
         {"sdk": "C#", "is_balanced": False},
     ),
-    PopFault(members_split, (Kind.MEMBERS_SPLIT,), lambda _: 150 + READINGS_S),
+    PopFault(members_split, (Kind.MEMBERS_SPLIT,), lambda _: 150 + READINGS_S, may_be_a_deploy=True),
     PopFault(all_left, (Kind.NO_MEMBERS,), lambda _: 120 + READINGS_S),
     PopFault(all_killed, (Kind.NO_MEMBERS,), lambda _: 130 + 120 + READINGS_S),
     PopFault(old_offsets, (Kind.OFFSETS_WENT_BACK,), lambda _: AWAY_S[1] + 130, {**FIFO, "rate": 5}, least_brokers=2),
-    PopFault(head_blocked, (Kind.STALLED,), _ten_minutes, FIFO),
-    PopFault(listeners_hang, (Kind.STALLED,), _ten_minutes, FIFO),
+    AtLast(head_blocked, needs=FIFO),
+    AtLast(listeners_hang, needs=FIFO),
 )
 POP_FAULT_NAMED = {fault.name: fault for fault in POP_FAULTS}

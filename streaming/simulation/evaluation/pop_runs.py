@@ -27,7 +27,7 @@ SHORT_S = (5, 60)  # how long a short fault lasts
 LONGER_S = (10, 60)  # than until its page is due
 IS_SHORT, HAS_CHURN = 0.2, 0.3
 POLLS_END_S = 25  # polls of clients that are gone wait on for 20 s, and may take the next message to nobody
-AT_REST_S = 60  # offsets of a group at rest are read so seldom: its messages wait unseen for so long
+AT_REST_S = 125  # offsets are read every 60 s where few messages come, and twice before anything is found
 LISTED_S = 130  # connections that are gone are listed for so long
 CHURN = (scale_out, scale_in, restart, clients_move)  # shortly before
 OPERATIONS_A_RUN = 6
@@ -57,7 +57,7 @@ def play_pop_incident(seed: str, fault: PopFault, settings: Settings) -> Run:
     due_s = fault.due_s(group.shape) + (0 if shape.rate else AT_REST_S)
     if random.random() < HAS_CHURN:
         random.choice(CHURN)(group)
-        due_s += LISTED_S
+        due_s += settings.timing.deploy_wait_ms // 1_000 if fault.may_be_a_deploy else LISTED_S
     group.fleet.run(random.randrange(1, 40))
     lasts_s = random.randrange(*SHORT_S) if random.random() < IS_SHORT else due_s + random.randrange(*LONGER_S)
     began_ts = group.fleet.now
