@@ -34,6 +34,7 @@ from streaming.tables.storage import (
     local_path,
     replayed_by,
 )
+from streaming.tables.version import TABLES_VERSION, require_known_tables
 from streaming.wall_clock import now_ms
 
 ROWS_AT_MOST = 40  # ten minutes of one cluster
@@ -53,6 +54,7 @@ def checks(config: Config, processes: Processes, late_seconds: float) -> Iterato
     seen = {one.name: _seen(tables, one) for one in TABLES}
     facts_exist = seen[FACTS.name].version is not None
     if any(one.version is not None or one.failure for one in seen.values()):
+        yield _version(tables)
         yield from (judge.table(tables, one) for one in seen.values())
     else:
         yield judge.no_tables(tables)
@@ -60,6 +62,17 @@ def checks(config: Config, processes: Processes, late_seconds: float) -> Iterato
         yield _newest_health(tables, late_seconds)
     if "run" in processes:
         yield from _checkpoint(config, facts_exist)
+
+
+def _version(tables: str) -> Check:
+    try:
+        with away_said(tables):
+            made = require_known_tables(tables)
+        return judge.version(tables, made, TABLES_VERSION)
+    except CheckpointError as error:
+        return judge.version(tables, None, TABLES_VERSION, str(error))
+    except MonitorError as error:
+        return unknown(judge.AREA, "version", str(error), where=tables)
 
 
 def newest_rows(config: Config) -> Iterator[str]:

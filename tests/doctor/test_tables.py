@@ -21,6 +21,7 @@ from streaming.doctor.judgement import tables as judge
 from streaming.tables.arrow_types import arrow_schema
 from streaming.tables.creation import create_tables
 from streaming.tables.storage import mark_replayed
+from streaming.tables.version import TABLES_VERSION
 from streaming.wall_clock import now_ms
 from tests.unprivileged import obey_permissions, permissions_count
 
@@ -69,11 +70,18 @@ def test_tables_and_checkpoint_of_this_version(tmp_path: Path) -> None:
     found = looked(tmp_path)
     assert {found[one.name].verdict for one in TABLES} == {Verdict.FINE}
     assert found["newest row"].verdict is Verdict.FINE
+    assert found["version"].found == str(TABLES_VERSION)
     assert (
         found["checkpoint"].found == f"state of version {STATE_VERSION}, this evenkeel reads {STATE_VERSION}; batch 0"
     )
     assert found["lag of the job"].verdict is Verdict.UNKNOWN, "Kafka is away"
 
+    version = tmp_path / "t" / "_evenkeel.json"
+    version.unlink()
+    assert looked(tmp_path)["version"].found == f"0; the next start of 'evenkeel run' makes it {TABLES_VERSION}"
+    version.write_text(f'{{"tables_version":{TABLES_VERSION + 1}}}')
+    newer = looked(tmp_path)["version"]
+    assert (newer.verdict, newer.mend.split(";")[0]) == (Verdict.WRONG, "start the newer evenkeel again")
     (tmp_path / "t" / "alerts" / "_delta_log" / f"{0:020}.json").write_text("damaged")
     (gone,) = [path for path in (tmp_path / "t" / "monitor_health").rglob("*.parquet") if path.stat().st_size]
     gone.unlink()

@@ -67,6 +67,16 @@ def replayed(tables: str, by: str) -> Check:
     )
 
 
+def version(tables: str, made: int | None, known: int, fault: str = "") -> Check:
+    """``made``: the version of all tables together, None if this evenkeel may not use them: ``fault`` says why."""
+    if made is None:
+        mend = "start the newer evenkeel again; docs/upgrading.md#the-way-back has what an older one needs"
+        return wrong(AREA, "version", fault, mend, tables)
+    if made < known:
+        return fine(AREA, "version", f"{made}; the next start of 'evenkeel run' makes it {known}", tables)
+    return fine(AREA, "version", str(made), tables)
+
+
 def newest_health(tables: str, newest_ts: int | None, now_ms: int, late_ms: int) -> Check:
     """``late_ms``: as ``monitor_late`` of the alert rules."""
     if newest_ts is None:
