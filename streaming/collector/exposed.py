@@ -8,6 +8,7 @@ that are not asked in ``probing/client_schedule``; lag in ``probing/lag``; recor
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from streaming.collector.output.kafka import KafkaOutput
 from streaming.collector.probing.client_schedule import BROKER_FAILED, LABELS
@@ -104,7 +105,9 @@ def lag_series(clusters: Sequence[ClusterCounts], limit: int) -> Iterator[Series
         totals[cluster] += lag.messages
     for cluster, messages in totals.items():
         yield Series(m.LAG_OF_CLUSTER, (label(cluster),), messages)
-    kept, left_out = within(limit, map(_of_topic, sorted(items, key=lambda item: (-item[3].messages, item[:3]))))
+    of_topics = map(_of_topic, sorted(items, key=lambda item: (-item[3].messages, item[:3])))
+    of_polls = ([_of_polls(one.cluster, *item)] for one in clusters for item in sorted(one.lags.polls()))
+    kept, left_out = within(limit, chain(of_topics, of_polls))
     yield from kept
     yield Series(m.LEFT_OUT, ("topics",), left_out)
 
@@ -114,6 +117,10 @@ def _of_topic(item: TopicItem) -> list[Series]:
     labels = tuple(map(label, names))
     found = [Series(m.LAG, labels, lag.messages)]
     return found if lag.stored_ts is None else [*found, Series(m.LAG_TIME, labels, seconds(lag.stored_ts))]
+
+
+def _of_polls(cluster: str, group: str, topic: str, broker: str, waiting: int) -> Series:
+    return Series(m.POLLS, tuple(map(label, (cluster, group, topic, broker))), waiting)
 
 
 def _of_cluster(one: ClusterCounts) -> Iterator[Series]:

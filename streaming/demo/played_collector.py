@@ -68,6 +68,9 @@ class PlayedCollector:
     def _take_round(self, event: Round, ts: int) -> None:
         for offsets in event.offsets:
             self._take_offsets(event.group, offsets)
+        for broker in {one.broker_name for one in event.polls}:
+            waiting = {one.topic: one.waiting for one in event.polls if one.broker_name == broker}
+            self._lags.polled(event.group, broker, waiting)
         for answer in event.brokers:
             self._take_list(event.group, answer)
         for unchanged in event.unchanged_lists:

@@ -190,5 +190,10 @@ LAG_TIME = _collector(
     "rocketmq_lag_timestamp_seconds{cluster, consumer_group, topic}",
     "only while messages wait: when the message consumed last was stored, in the queue that is furthest behind",
 )
+POLLS = _collector(
+    "rocketmq_waiting_polls{cluster, consumer_group, topic, broker}",
+    "polls of clients that own no queue, which wait at the broker for messages of any of its queues: none waits while"
+    " there are some",
+)
 
 METRICS: tuple[Metric, ...] = tuple(_METRICS)

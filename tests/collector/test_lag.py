@@ -35,8 +35,20 @@ def test_what_is_gone_is_dropped() -> None:
     for group in ("g", "h"):
         for broker in ("a", "b"):
             lags.answered(group, broker, [row(0, 2, 1)])
+            lags.polled(group, broker, {"T": 2})
     lags.keep_brokers("g", ["b", "c"])
     lags.keep_brokers("none", [])
     lags.forget_group("h")
     lags.forget_group("none")
     assert list(lags.by_topic()) == [("g", "T", TopicLag(1, None))]
+    assert list(lags.polls()) == [("g", "T", "b", 2)]
+
+
+def test_polls_are_those_of_the_newest_answers_and_none_where_none_is_asked() -> None:
+    lags = Lags()
+    lags.polled("g", "a", {"T": 2, "U": 1})
+    lags.polled("g", "a", {"T": 0})
+    lags.polled("h", "a", {})
+    assert list(lags.polls()) == [("g", "T", "a", 0)]
+    lags.polled("g", "a", {})
+    assert list(lags.polls()) == []

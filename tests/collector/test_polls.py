@@ -43,6 +43,7 @@ def test_a_round_says_how_many_polls_wait_at_each_broker() -> None:
         recorded = [line for line in told.lines if isinstance(line, PollsAnswer)]
         assert {(line.broker, line.waiting) for line in recorded} == {("broker-a", 3), ("broker-b", 0)}
         assert proxy.requests[POLLING_INFO] == 0
+        assert set(told.probe.shared.lags.polls()) == {("g", "T", "broker-a", 3), ("g", "T", "broker-b", 0)}
 
     fake = FakeCluster(groups={"g": FakeGroup()}, number_of_proxies=1, polls={("T", "broker-a"): 3})
     fake.groups["g"].subscription_table = ("T",)

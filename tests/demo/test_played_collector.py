@@ -8,6 +8,7 @@ import pytest
 from streaming.collector.exposed import CollectorExposed
 from streaming.collector.output.kafka import KafkaOutput, make_producer
 from streaming.demo.played_collector import PlayedCollector
+from streaming.demo.popping_group import CUT_OFF, popping_schedule
 from streaming.demo.recording_schedule import CLUSTER, Scheduled, load_scenarios, schedule
 from streaming.demo.simulated_schedule import GROUPS, simulated_schedule
 from streaming.metrics.exposition import Exposed, Exposition
@@ -23,8 +24,9 @@ NOW = START + LASTS_MS
 @pytest.fixture(scope="module")
 def played() -> list[Scheduled]:
     templates = templates_for(FleetSpec(len(GROUPS), 3, 4, faults=faults_named(["stopped"])))
-    both = schedule(load_scenarios(pytest.fail), START), simulated_schedule(templates, START)
-    return list(takewhile(lambda one: one.due_ms <= NOW, heapq.merge(*both, key=lambda one: one.due_ms)))
+    fleet, popping = simulated_schedule(templates, START), popping_schedule(START)
+    played = heapq.merge(schedule(load_scenarios(pytest.fail), START), fleet, popping, key=lambda one: one.due_ms)
+    return list(takewhile(lambda one: one.due_ms <= NOW, played))
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +63,7 @@ def test_requests_are_those_of_the_recordings(found: Scrape, played: list[Schedu
 def test_a_round_of_the_cluster_has_one_of_each_group(found: Scrape) -> None:
     rounds = found.one("evenkeel_collector_round_duration_seconds_count", cluster=CLUSTER)
     assert rounds == pytest.approx(LASTS_MS / ROUND_MS, abs=3)
-    assert found.one("evenkeel_collector_groups", state="watched") == 19
+    assert found.one("evenkeel_collector_groups", state="watched") == 20
     assert NOW / 1000 - found["evenkeel_collector_last_round_timestamp_seconds"] < 2 * ROUND_MS / 1000
 
 
@@ -73,3 +75,8 @@ def test_the_lag_is_that_of_the_newest_offsets(found: Scrape, played: list[Sched
     assert found["evenkeel_rocketmq_cluster_lag_messages"] >= lag
     (stored,) = found.of("evenkeel_rocketmq_lag_timestamp_seconds", consumer_group=name).values()
     assert START / 1000 - 600 < stored < NOW / 1000
+
+
+def test_the_polls_are_those_of_the_newest_reading(found: Scrape) -> None:
+    polls = {dict(labels)["broker"]: n for labels, n in found.of("evenkeel_rocketmq_waiting_polls").items()}
+    assert polls == {"broker-a": 3, CUT_OFF: 0}

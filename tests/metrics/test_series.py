@@ -35,7 +35,7 @@ def test_no_label_names_what_has_no_bound() -> None:
         "sink",
         "outcome",
     }
-    assert labels - bounded == {"consumer_group", "topic", "request", "reason"}
+    assert labels - bounded == {"consumer_group", "topic", "broker", "request", "reason"}
 
 
 @pytest.mark.parametrize(

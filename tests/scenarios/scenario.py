@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct, field
 
-from schemas.events import encode_event
+from schemas.events import OwnedQueues, encode_event
 from schemas.identity import proxy_name
 from streaming.core.allocation.strategies import strategy_named
 from streaming.core.default_settings import DEFAULT_TIMING
@@ -166,7 +166,10 @@ def event_lines(path: Path) -> list[bytes]:
 def _do(fleet: Fleet, doing: Doing) -> None:
     if doing.join:
         strategy = strategy_named(doing.strategy, doing.params)
-        fields = {"topics": doing.topics, "report": doing.report, "brokers": doing.brokers, "asks": doing.asks}
+        report = {**doing.report}
+        if "pop" in report:
+            report["pop"] = msgspec.convert(report["pop"], tuple[OwnedQueues, ...])
+        fields = {"topics": doing.topics, "report": report, "brokers": doing.brokers, "asks": doing.asks}
         fields["heartbeat"] = doing.heartbeat
         fleet.join(*doing.join, strategy=strategy, **fields)
     for topic, hosts in doing.route.items():

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from typing import Any
 
+from schemas.events import ANY_QUEUE
 from schemas.identity import retry_topic
 from streaming.collector.probing import client_schedule
 from streaming.collector.probing.asked_through import AskedThrough, broker_of
@@ -339,6 +340,8 @@ class GroupProbe:
             self._take((await self._transport.consume_stats(broker, self.name, topic))[0])
         if self._polls.has_clients:
             await self._ask_polls(broker, routes, named)
+        else:
+            self._shared.lags.polled(self.name, broker, {})
         await self._ask_beyond_read(broker, named, routes)
 
     def _note_lags(self, broker: str, named: Iterable[answers.OffsetRow], routes: RoutesOfGroup) -> None:
@@ -353,6 +356,7 @@ class GroupProbe:
             topic: route.read_queue_nums()[broker] for topic, route in routes.items() if route.lets_read(broker)
         }
         now, is_closed = self._clock.steady_ms(), self._shared.is_closed(broker, self.name)
+        waiting: dict[str, int] = {}
         for topic, queue_id in self._polls.due(broker, readable, named, now, is_closed):
             if is_closed:
                 self._take(self._no_polls(broker, topic, queue_id))
@@ -361,7 +365,10 @@ class GroupProbe:
             self._take(answer)
             if answer.code != answers.SUCCESS:
                 self._polls.refused(broker, answer.code, self._clock.steady_ms())
-                return
+                break
+            if queue_id == ANY_QUEUE and answer.waiting is not None:
+                waiting[topic] = answer.waiting
+        self._shared.lags.polled(self.name, broker, waiting)
 
     def _no_polls(self, broker: str, topic: str, queue_id: int) -> answers.PollsAnswer:
         """What a broker would say at which nobody of the group can poll: it refuses the question, too."""

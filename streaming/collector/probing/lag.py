@@ -1,6 +1,6 @@
-"""How many messages each group has not consumed yet, by the offsets that brokers gave last. Pure."""
+"""How many messages each group has not consumed yet and how many polls wait, by the brokers' last answers. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from streaming.collector.wire.answers import OffsetRow
@@ -22,6 +22,7 @@ class Lags:
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[str, dict[str, TopicLag]]] = {}
+        self._polls: dict[str, dict[str, Mapping[str, int]]] = {}  # only of groups whose clients own no queue
 
     def answered(self, group: str, broker: str, rows: Iterable[OffsetRow]) -> None:
         """All topics of the group on one broker."""
@@ -30,14 +31,22 @@ class Lags:
             topics[row.topic] = _sum(topics.get(row.topic), _of_queue(row))
         self._groups[group] = {**self._groups.get(group, {}), broker: topics}
 
+    def polled(self, group: str, broker: str, waiting: Mapping[str, int]) -> None:
+        """How many polls wait at the broker for messages of each topic; none: it was not asked, or did not say."""
+        if waiting or broker in self._polls.get(group, {}):
+            self._polls[group] = {**self._polls.get(group, {}), broker: waiting}
+
     def keep_brokers(self, group: str, brokers: Iterable[str]) -> None:
         """Drop what was said by brokers that the group has no longer."""
         if group in self._groups:
             wanted = set(brokers)
             self._groups[group] = {name: lags for name, lags in self._groups[group].items() if name in wanted}
+            if group in self._polls:
+                self._polls[group] = {name: polls for name, polls in self._polls[group].items() if name in wanted}
 
     def forget_group(self, group: str) -> None:
         self._groups.pop(group, None)
+        self._polls.pop(group, None)
 
     def by_topic(self) -> Iterator[tuple[str, str, TopicLag]]:
         """Group, topic and lag."""
@@ -48,6 +57,12 @@ class Lags:
                     topics[topic] = _sum(topics.get(topic), lag)
             for topic, lag in topics.items():
                 yield group, topic, lag
+
+    def polls(self) -> Iterator[tuple[str, str, str, int]]:
+        """Group, topic, broker and how many polls wait there."""
+        for group, brokers in list(self._polls.items()):
+            for broker, topics in brokers.items():
+                yield from ((group, topic, broker, waiting) for topic, waiting in topics.items())
 
 
 def _of_queue(row: OffsetRow) -> TopicLag:
