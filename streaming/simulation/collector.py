@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 
 from schemas.events import AnyEvent
-from streaming.collector.probing.directory_probe import GROUPS_MS
+from streaming.collector.probing.directory_probe import GROUPS_MS, LACKING_MS
 from streaming.collector.probing.group_probe import GroupProbe, Shared
 from streaming.collector.probing.policy import DEFAULT_POLICY, Policy
 from streaming.collector.probing.proxies import Proxies
@@ -38,8 +38,10 @@ class Collector:
         self._group = self._translation.group(fleet.group)
         addresses = {name: name for name in fleet.brokers}
         self._proxies, self._look_ts = Proxies(), 0
+        self._lacking_ts: dict[str, int] = {}  # by broker: since when it does not know the group
         self._shared = Shared(
-            self._translation, policy, self._transport, addresses, self._emit, proxies=self._proxies
+            self._translation, policy, self._transport, addresses, self._emit,
+            proxies=self._proxies, is_closed=self._is_closed,
         )  # fmt: skip
         self._probe = GroupProbe(fleet.group, self._shared)
 
@@ -89,6 +91,14 @@ class Collector:
                 orderly=any(broker.is_orderly for broker in telling),
             )  # fmt: skip
             self._group.take(answer)
+
+    def _is_closed(self, broker: str, group: str) -> bool:
+        """``DirectoryProbe.is_closed``, by settings that are read in every round here."""
+        asked, now = self._fleet.brokers[broker], self._transport.clock.steady_ms()
+        if not asked.is_up or asked.knows_group:
+            self._lacking_ts.pop(broker, None)
+            return asked.is_up and not asked.consume_enable
+        return now - self._lacking_ts.setdefault(broker, now) >= LACKING_MS
 
     def _find_proxies(self) -> None:
         """Brokers list the proxies that are connected to them, and lose one as soon as its process ends."""

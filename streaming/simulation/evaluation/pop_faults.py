@@ -20,6 +20,7 @@ Undo = Callable[[], object]
 READINGS_S = 45  # two readings of the offsets, 20 s apart, and a round
 TEN_MINUTES_S = 600 + READINGS_S
 BUSY_S = 300 + READINGS_S  # clients may be busy with what they have taken
+LACKING_S = 90  # until a broker counts as one that does not know the group
 AWAY_S = (30, 60)  # for how long a proxy or a broker is away
 HUNG_MS = 1 << 40  # what a listener takes that hangs
 OLD_OFFSETS_S = 140
@@ -212,8 +213,20 @@ POP_FAULTS: tuple[PopFault, ...] = (
         least_brokers=2,
         causes=UNEXPLAINED,
     ),
-    AtLast(refused_by_a_broker, least_brokers=2),
-    AtLast(unknown_to_a_broker, least_brokers=2),
+    PopFault(
+        refused_by_a_broker,
+        UNPOLLED,
+        lambda shape: BUSY_S if shape.kind == "push" and _shows_polls(shape) else TEN_MINUTES_S,
+        least_brokers=2,
+        causes=UNEXPLAINED,
+    ),
+    PopFault(
+        unknown_to_a_broker,
+        UNPOLLED,
+        lambda shape: LACKING_S + BUSY_S if shape.kind == "push" and _shows_polls(shape) else TEN_MINUTES_S,
+        least_brokers=2,
+        causes=UNEXPLAINED,
+    ),
     AtLast(nobody_polls),
     PopFault(
         silent_since_a_restart,

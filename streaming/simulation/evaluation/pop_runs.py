@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
-from schemas.facts import Kind
+from schemas.facts import Cause, Kind
 from streaming.core.settings import Settings
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.pages import LOOKS_BACK_MS, sent_pages, went_back
@@ -101,9 +101,11 @@ def _run(
 def _expected(fault: PopFault, from_ts: int, due_ts: int, pages: Sequence[Page]) -> ExpectedPage:
     found = (page for page in pages if page.kind in fault.kinds and page.resolved_ts >= from_ts)
     told = next((page for page in found if page.fired_ts <= due_ts), None)
-    causes = tuple(cause.value for cause in fault.causes if told is not None and told.kind is fault.kinds[0])
-    topic = "" if told is None else told.topic
-    return ExpectedPage(fault.kinds[0], topic, from_ts, due_ts, (fault.name,), causes, told)
+    if told is None:
+        return ExpectedPage(fault.kinds[0], "", from_ts, due_ts, (fault.name,), ())
+    of_stall = (Cause.UNEXPLAINED,) if told.kind is Kind.STALLED else ()
+    causes = tuple(cause.value for cause in (fault.causes if told.kind is fault.kinds[0] else of_stall))
+    return ExpectedPage(fault.kinds[0], told.topic, from_ts, due_ts, (fault.name,), causes, told)
 
 
 def _judged(group: PopGroup, detector: Detector, active: ActivePopFault | None) -> list[Page]:
