@@ -14,7 +14,7 @@ lanes = $(if $(AGAIN),--last-failed --last-failed-no-failures none,$(1))
 # pytest compiles the tests anew in each process if no compiled file may be kept: ten seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-programs test-fast test-slow test-spark test-e2e test-container check fmt cover screenshots bench package clean
+.PHONY: help setup demo test test-programs test-fast test-slow test-spark test-e2e test-container check fmt cover screenshots bench endure package clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ screenshots: setup  ## Make the pictures of the pages in docs/ again
 
 bench: setup  ## Measure (QUICK=1 for a short run)
 	$(BIN)/python -m bench $(if $(QUICK),--quick)
+
+endure: setup  ## Find what grows in HOURS of work (2.5, or MINUTES); PART=fast plays a month. Once more: it goes on
+	$(BIN)/python -m bench.endure $(or $(PART),live) $(if $(HOURS),--hours $(HOURS)) $(if $(MINUTES),--minutes $(MINUTES))
 
 package: setup  ## Build what is released in dist/: wheel, sdist, checksums, bill of materials
 	@scripts/package

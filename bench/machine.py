@@ -17,10 +17,10 @@ PACKAGES = ("pyspark", "delta-spark", "pyarrow", "pandas", "numpy", "msgspec", "
 
 def measure(results: Results, quick: bool) -> None:
     with results.part("machine"):
-        results.put("machine", {**_machine(), "quick": quick})
+        results.put("machine", {**machine(), "quick": quick})
 
 
-def _machine() -> dict[str, object]:
+def machine() -> dict[str, object]:
     return {
         "cpu": _cpu(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),

@@ -57,6 +57,12 @@ PARTITIONS_ON_A_CLUSTER = 32
 TUNED = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Spark's listeners fill the heap for the UI though it is off (SharedState, AppStatusStore): 1,000 of the first
+    # three, each with its plan or its tasks, 100,000 of the last.
+    "spark.sql.ui.retainedExecutions": "25",
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "500",
     "spark.scheduler.mode": "FAIR",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",

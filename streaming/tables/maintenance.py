@@ -36,7 +36,7 @@ class MaintainOptions:
     """
 
     keep_days: Mapping[str, int] = field(default_factory=dict)
-    log_hours: int = 6
+    log_hours: float = 6
     files_a_day: int = 200
 
     def days_kept(self, table: Table) -> int:

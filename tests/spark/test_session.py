@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,19 @@ def test_a_session_that_is_there_is_tuned_where_nothing_was_said(spark):
     assert spark.conf.get("spark.sql.shuffle.partitions") == str(spark.sparkContext.defaultParallelism)
     pools = spark._jsc.sc().getAllPools()
     assert sorted(pools.apply(i).name() for i in range(pools.size())) == ["default", "detection", "maintenance"]
+
+
+def test_few_executions_are_kept_for_a_ui_that_is_off(spark):
+    """Spark makes more than a thousand in ten minutes of detection."""
+    context, store = spark._jsc.sc(), spark._jsparkSession.sharedState().statusStore()
+    for _ in range(60):
+        spark.range(1).collect()
+    context.listenerBus().waitUntilEmpty()
+    end_s = time.monotonic() + 30
+    while store.executionsCount() > 25 and time.monotonic() < end_s:  # they are dropped in a thread
+        time.sleep(0.1)
+    assert store.executionsCount() <= 25
+    assert context.statusStore().jobsList(None).size() <= 50
 
 
 def test_nothing_is_left_where_it_was_started(tmp_path):

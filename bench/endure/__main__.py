@@ -1,0 +1,87 @@
+"""``python -m bench.endure live --hours 2.5``: a run whose lines, data and report stay in one folder.
+
+The same command with the same folder goes on where the run was ended, until the hours are full. ``--report`` only
+writes the report again. The exit status is 1 if something grows, or if a program ended by itself.
+"""
+
+import argparse
+import json
+import signal
+import sys
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from bench.endure.fast import DAYS, ROUND_S, run_fast
+from bench.endure.live import run_live
+from bench.endure.measures import FAST, LIVE, PARTS
+from bench.endure.programs import Recording
+from bench.endure.report import ABOUT, LINES, PAGE, read_lines, write_report
+from bench.machine import machine
+from bench.results import say
+from streaming import __version__
+from streaming.errors import MonitorError
+from streaming.wall_clock import now_ms
+
+GROUPS = {LIVE: 1_000, FAST: 200}
+HOURS = 2.5
+FOLDER = Path("data/endure")
+START_TS = "month began"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.endure", description="Find what grows in a run of hours.")
+    parser.add_argument("part", choices=PARTS, help="live: at real time; fast: a simulated month as fast as it goes")
+    parser.add_argument("--hours", type=float, default=HOURS, metavar="N", help=f"of the run in all (default: {HOURS})")
+    parser.add_argument("--minutes", type=float, metavar="N", help="instead of --hours")
+    parser.add_argument("--groups", type=int, metavar="N", help=f"of the load (default: {GROUPS})")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help=f"of all data of the runs (default: {FOLDER})")
+    parser.add_argument("--report", action="store_true", help="write the report of what was measured, and end")
+    arguments = parser.parse_args()
+    folder = (arguments.folder / arguments.part).resolve()
+    failed = not arguments.report and not _ends_well(folder, arguments)
+    if not read_lines(folder / LINES):
+        say(f"{folder / LINES} has no line: nothing was measured")
+        return 1
+    failing = write_report(folder)
+    say(f"{folder / PAGE}: {'fails: ' + ', '.join(failing) if failing else 'nothing grows'}")
+    return int(failed or bool(failing))
+
+
+def _ends_well(folder: Path, arguments: argparse.Namespace) -> bool:
+    """Run to the end. A run that fails has lines too, and they are reported."""
+    try:
+        _run(folder, arguments)
+    except (MonitorError, KeyboardInterrupt) as error:
+        say(str(error) or "ended during its start")
+        return False
+    return True
+
+
+def _run(folder: Path, arguments: argparse.Namespace) -> None:
+    part, groups = arguments.part, arguments.groups or GROUPS[arguments.part]
+    folder.mkdir(parents=True, exist_ok=True)
+    recording, stop = Recording(folder, 60 * (arguments.minutes or 60 * arguments.hours)), Event()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    about = _about(folder, part, groups)
+    (folder / ABOUT).write_text(json.dumps(about, indent=2))
+    if part == LIVE:
+        run_live(folder, recording, groups, stop)
+    else:
+        run_fast(folder, recording, groups, about[START_TS], stop)
+
+
+def _about(folder: Path, part: str, groups: int) -> dict[str, Any]:
+    """What the report says of the run. The month of a run that goes on began when it began."""
+    file = folder / ABOUT
+    before = json.loads(file.read_text()) if file.exists() else {}
+    if before and before["groups"] != groups:
+        raise MonitorError(f"{folder} has a run of {before['groups']} groups: name another folder, or delete it")
+    about = {"title": f"evenkeel {__version__}: {groups} groups, {part}", "part": part, "groups": groups, **machine()}
+    if part == FAST:
+        about |= {"seconds between rounds": ROUND_S, START_TS: before.get(START_TS, now_ms() - DAYS * 86_400_000)}
+    return about
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""The job of the fast part, in a process of its own: detection as fast as it can, and maintenance on virtual days."""
+
+import signal
+from datetime import datetime
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, NamedTuple
+
+from pyspark.sql import SparkSession
+
+from bench.child import Child
+from bench.environment import RecordsRead
+from bench.results import say
+from schemas.tables import TABLES
+from streaming.config.load import load_config
+from streaming.config.sections import Config
+from streaming.errors import MonitorError
+from streaming.projections.maintain import maintain
+from streaming.projections.process import keep_running, projection_settings
+from streaming.spark.facts import FactsTable
+from streaming.spark.job import plan_of, run
+from streaming.spark.maintain import maintain_facts
+from streaming.spark.session import build_session
+from streaming.tables.maintenance import MaintainOptions
+from streaming.tables.version import take_tables
+
+# Days are virtual, hours of the log are of the clock: a virtual day takes some minutes.
+OPTIONS = MaintainOptions({table.name: 7 for table in TABLES}, log_hours=0.05)
+REPLACED_KEPT = "interval 10 minutes"  # of the clock, files of the facts that maintenance replaced
+
+
+class Work(NamedTuple):
+    """The work of the job since its start."""
+
+    records: int
+    batches: int
+    seconds: float
+
+
+class FastJob(Child):
+    """The process. All of its methods wait for its answer. Raises MonitorError once the job has failed."""
+
+    def __init__(self, config: Path) -> None:
+        super().__init__(_serve, config)
+
+    def wait_until_started(self) -> None:
+        self._answer()
+
+    def work(self) -> Work:
+        found: Work = self._ask("work", None)
+        return found
+
+    def maintain(self, virtual_now: datetime) -> None:
+        self._ask("maintain", virtual_now)
+
+    def stop(self) -> None:
+        self._ask("stop", None)
+
+    def _ask(self, what: str, argument: datetime | None) -> Any:
+        self._ours.send((what, argument))
+        return self._answer()
+
+    def _answer(self) -> Any:
+        try:
+            answer = self._ours.recv()
+        except EOFError:
+            raise MonitorError("the job of the fast part died; its last words are on stderr") from None
+        if isinstance(answer, Exception):
+            raise MonitorError(f"the job of the fast part failed: {answer}") from answer
+        return answer
+
+
+class _Counts(RecordsRead):
+    """The counts of the job, with its batches and their seconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.work = Work(0, 0, 0.0)
+
+    def ended(self, took_s: float, now_ms: int) -> None:
+        super().ended(took_s, now_ms)
+        self.work = Work(self.records, self.work.batches + 1, self.work.seconds + took_s)
+
+
+class _Job:
+    """Detection and the projections in threads, and what is asked of them."""
+
+    def __init__(self, config: Config, spark: SparkSession) -> None:
+        self._config, self._spark = config, spark
+        self._stop, self._started = Event(), Event()
+        self._counts = _Counts()
+        self._error: BaseException | None = None
+        self._threads = [Thread(target=self._detect), Thread(target=self._project)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+        while not self._started.wait(0.1):
+            self._check()
+
+    def work(self, _: None) -> Work:
+        self._check()
+        return self._counts.work
+
+    def maintain(self, virtual_now: datetime) -> None:
+        tables = self._config.tables.path
+        for one in (maintain_facts(self._spark, tables, OPTIONS, virtual_now), *maintain(tables, OPTIONS, virtual_now)):
+            say(f"{virtual_now:%m-%d} {one}")
+
+    def stop(self, _: None) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        self._check()
+
+    def _detect(self) -> None:
+        try:
+            run(self._spark, plan_of(self._config), self._stop, self._started.set, self._counts)
+        except BaseException as error:
+            self._error = error
+            self._stop.set()
+
+    def _project(self) -> None:
+        keep_running(projection_settings(self._config), self._stop)
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+
+def _serve(pipe: Connection, file: Path) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; ``stop`` comes by the pipe
+    config = load_config(file)
+    spark = build_session("evenkeel-endure", config.spark.spark_settings())
+    try:
+        _create_facts(spark, config.tables.path)
+        job = _Job(config, spark)
+        job.start()
+        pipe.send(None)
+        what = ""
+        while what != "stop":
+            what, argument = pipe.recv()
+            pipe.send(getattr(job, what)(argument))
+    except EOFError:
+        return
+    except Exception as error:
+        pipe.send(MonitorError(str(error)))
+    finally:
+        spark.stop()
+
+
+def _create_facts(spark: SparkSession, tables: str) -> None:
+    """The table, whose replaced files go within the run."""
+    take_tables(tables)
+    table = FactsTable(spark, tables)
+    table.create()
+    spark.sql(
+        f"ALTER TABLE delta.`{table.path}` SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = '{REPLACED_KEPT}')"
+    )

@@ -1,0 +1,117 @@
+"""The measures of a run: which keys of a line they are, their units, and what their verdict goes by. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+from bench.endure.figures import QUARTERS, TEETH_A_PART, TOOTH_S, Finding, Point, Verdict, floors, judged, rates
+from schemas.tables import CURRENT
+
+Line = Mapping[str, Any]
+AT, LIFE, TS = "at_s", "life", "ts"
+
+
+class Shape(Enum):
+    """What the verdict goes by."""
+
+    VALUE = "mean"
+    FLOOR = "lowest of 5 min"
+    RATE = "rate a second"
+
+
+class Measure(NamedTuple):
+    """``slack``: a difference that says nothing, in the unit. ``of_process``: it begins anew with each life.
+
+    ``open_in``: runs in which it is not judged, and ``why``. ``bad``: the verdict that fails the run.
+    """
+
+    keys: str
+    unit: str
+    slack: float
+    shape: Shape = Shape.VALUE
+    of_process: bool = True
+    open_in: tuple[str, ...] = ()
+    why: str = ""
+    bad: Verdict = Verdict.GROWS
+
+
+LIVE, FAST = PARTS = ("live", "fast")
+_current = "|".join(table.name for table in CURRENT)
+# The first whose pattern fits a key counts. Slack: the noise of a count or size that is as good as level.
+MEASURES = (
+    Measure(r"run\.java\.heap_after_gc_mb", "MB", 20, Shape.FLOOR),
+    Measure(r"run\.java\.\w+_mb", "MB", 10),
+    Measure(r"run\.java\.classes", "", 200),
+    Measure(r"run\.java\.listener_queue", "", 50),
+    Measure(r"run\.workers\.number", "", 0.5),
+    Measure(r"(kafka|feed)\..*", "", 0, open_in=PARTS, why="of the load, not of evenkeel"),
+    Measure(r"[\w.]+\.rss_mb", "MB", 5),
+    Measure(r"[\w.]+\.threads", "", 3),
+    Measure(r"[\w.]+\.fds", "", 5),
+    Measure(rf"tables\.({_current})\.(files|mb)", "", 10, of_process=False),
+    Measure(r"tables\.facts\.(files|mb)", "", 10, of_process=False, open_in=(LIVE,), why="kept for 30 days"),
+    Measure(r"tables\.\w+\.(files|mb)", "", 10, of_process=False, open_in=PARTS, why="kept for days of the clock"),
+    Measure(r"tables\.\w+\.log_(files|mb)", "", 10, of_process=False, open_in=(LIVE,), why="kept for 6 hours"),
+    Measure(r"checkpoint\.files", "", 100, of_process=False),
+    Measure(r"(checkpoint|scratch|state)\.\w+", "", 5, of_process=False),
+    Measure(r"logs\.\w+", "", 0.1, of_process=False),
+    Measure(r"\w+\.(trigger|batch|latency_p50|latency_p99|scrape)_s", "s", 0.1),
+    Measure(r"web\.page_ms", "ms", 20),
+    Measure(r"run\.(batches|rounds)", "", 0.05, Shape.RATE, bad=Verdict.FALLS),
+    Measure(r"\w+\.(commits|requests|pages)", "", 0.05, Shape.RATE, open_in=PARTS, why="as many as the faults make"),
+    Measure(r"\w+\.lag_s", "s", 2),
+    Measure(r"\w+\.state_mb", "MB", 0.5),
+    Measure(r"notifier\.\w+", "", 5),
+    Measure(r"\w+\.(series|scrape_kb)", "", 20),
+    Measure(r"\w+\.errors", "", 0.5),
+)
+
+
+class Row(NamedTuple):
+    """One row of the report. ``points``: what the verdict goes by. ``open``: why it is not judged; empty: it is."""
+
+    key: str
+    measure: Measure
+    finding: Finding
+    points: Sequence[Point]
+    open: str = ""
+
+
+def rows_of(lines: Sequence[Line], part: str) -> list[Row]:
+    """A row for each key. Raises KeyError for a key that is no measure."""
+    keys = sorted({key for line in lines for key in line} - {AT, LIFE, TS})
+    longest = _longest_life(lines)
+    return [_row(key, measure_of(key), lines, longest, part) for key in keys]
+
+
+def measure_of(key: str) -> Measure:
+    for measure in MEASURES:
+        if re.fullmatch(measure.keys, key):
+            return measure
+    raise KeyError(f"{key} fits no measure of bench/endure/measures.py")
+
+
+def failing(rows: Iterable[Row]) -> list[str]:
+    """The keys of rows that grow though they should not, or fall though they should not."""
+    return [row.key for row in rows if row.finding.verdict is row.measure.bad and not row.open]
+
+
+def _row(key: str, measure: Measure, lines: Sequence[Line], longest: Sequence[Line], part: str) -> Row:
+    counted = longest if measure.of_process or measure.shape is Shape.RATE else lines
+    began_s = counted[0][AT]
+    ended_s = counted[-1][AT] - began_s
+    found = [Point(line[AT] - began_s, float(line[key])) for line in counted if line.get(key) is not None]
+    if measure.shape is Shape.RATE:
+        found = rates(found)
+    if measure.shape is Shape.FLOOR:
+        found = floors(found, min(TOOTH_S, ended_s / QUARTERS / TEETH_A_PART) or TOOTH_S)
+    why = measure.why if part in measure.open_in else ""
+    return Row(key, measure, judged(found, ended_s, measure.slack), found, why)
+
+
+def _longest_life(lines: Sequence[Line]) -> list[Line]:
+    lives: dict[int, list[Line]] = {}
+    for line in lines:
+        lives.setdefault(line[LIFE], []).append(line)
+    return max(lives.values(), key=lambda life: life[-1][AT] - life[0][AT])

@@ -1,0 +1,131 @@
+"""The page of a run: a row and a plot for each measure, and whether anything grows. Pure, but for the files."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from bench.endure.figures import DAY_S, HOUR_S, Finding, Point, Slope
+from bench.endure.measures import AT, LIFE, Line, Row, Shape, failing, rows_of
+
+LINES, ABOUT, PAGE, PLOTS = "lines.jsonl", "run.json", "README.md", "plots"
+WIDTH, HEIGHT, LEFT, EDGE = 640, 180, 70, 20
+FONT = 'font-family="sans-serif" font-size="11"'
+POINTS_SHOWN = 600
+
+
+def read_lines(file: Path) -> list[Line]:
+    """The lines. The last one may be half written, if the run was killed."""
+    found: list[Line] = []
+    for text in file.read_text().splitlines() if file.exists() else ():
+        try:
+            found.append(json.loads(text))
+        except json.JSONDecodeError:
+            continue
+    return found
+
+
+def write_report(folder: Path) -> list[str]:
+    """Write the page and its plots beside the lines. Return what fails."""
+    lines = read_lines(folder / LINES)
+    about = json.loads((folder / ABOUT).read_text())
+    rows = rows_of(lines, about["part"])
+    (folder / PLOTS).mkdir(exist_ok=True)
+    for row in rows:
+        (folder / PLOTS / f"{row.key}.svg").write_text(plot(row))
+    (folder / PAGE).write_text(page(lines, rows, about))
+    return failing(rows)
+
+
+def page(lines: Sequence[Line], rows: Sequence[Row], about: Mapping[str, Any]) -> str:
+    lives = len({line[LIFE] for line in lines})
+    lasted = f"{lines[-1][AT] / HOUR_S:.2f} hours, {len(lines)} lines, {lives} {'life' if lives == 1 else 'lives'}"
+    verdicts = Counter(row.finding.verdict.value for row in rows if not row.open)
+    told = ", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items()))
+    bad = failing(rows)
+    return "\n".join(
+        [
+            f"# {about.get('title', 'Endurance')}",
+            "",
+            f"{lasted}. {told}.",
+            "",
+            f"**Fails: {', '.join(f'`{key}`' for key in bad)}.**"
+            if bad
+            else "Nothing grows that should not, and the work goes on as fast.",
+            "",
+            "| | |",
+            "| --- | --- |",
+            *(f"| {key} | {value} |" for key, value in about.items() if key != "title"),
+            "",
+            "The last hour is compared with the second one; in a run of less than four hours, the last quarter with",
+            "the second one. *Slope*: from the end of the first hour or quarter, by least squares, with its 95 %",
+            "confidence. Figures of processes are those of the longest life.",
+            "",
+            "| measure | unit | goes by | second | last | slope a day | verdict |",
+            "| --- | --- | --- | ---: | ---: | ---: | --- |",
+            *(_row(row) for row in rows),
+            "",
+        ]
+    )
+
+
+def _row(row: Row) -> str:
+    finding, measure = row.finding, row.measure
+    verdict = f"not judged: {row.open}" if row.open else finding.verdict.value
+    values = [_number(finding.second), _number(finding.last), _slope(finding)]
+    unit = f"{measure.unit}/s" if measure.shape is Shape.RATE else measure.unit
+    link = f"[{row.key}]({PLOTS}/{row.key}.svg)"
+    return f"| {' | '.join([link, unit, measure.shape.value, *values, verdict])} |"
+
+
+def _slope(finding: Finding) -> str:
+    slope: Slope | None = finding.slope
+    if slope is None:
+        return ""
+    return f"{_number(slope.a_day)} ± {'?' if slope.half_width is None else _number(slope.half_width)}"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def plot(row: Row) -> str:
+    """A line over time, from the lowest to the highest value; a level line lies in the middle."""
+    points = _thinned(row.points)
+    text = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" {FONT}>',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
+        f'<text x="{LEFT}" y="13">{escape(f"{row.key} {row.measure.unit}: {row.measure.shape.value}")}</text>',
+    ]
+    if points:
+        low, high = min(p.value for p in points), max(p.value for p in points)
+        ended_s = max(points[-1].at_s, 1.0)
+        at = " ".join(f"{_x(p.at_s, ended_s):.1f},{_y(p.value, low, high):.1f}" for p in points)
+        text += [
+            f'<text x="2" y="{EDGE + 8}">{_number(high)}</text>',
+            f'<text x="2" y="{HEIGHT - EDGE}">{_number(low)}</text>',
+            f'<text x="{WIDTH - 60}" y="{HEIGHT - 5}">{_duration(ended_s)}</text>',
+            f'<polyline fill="none" stroke="#06c" points="{at}"/>',
+        ]
+    return "\n".join([*text, "</svg>", ""])
+
+
+def _thinned(points: Sequence[Point]) -> Sequence[Point]:
+    return points[:: -(-len(points) // POINTS_SHOWN) or 1]
+
+
+def _x(at_s: float, ended_s: float) -> float:
+    return LEFT + at_s / ended_s * (WIDTH - LEFT - EDGE)
+
+
+def _y(value: float, low: float, high: float) -> float:
+    share = (value - low) / (high - low) if high > low else 0.5
+    return HEIGHT - EDGE - share * (HEIGHT - 2 * EDGE)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / HOUR_S:.2f} h" if seconds < DAY_S else f"{seconds / DAY_S:.1f} days"

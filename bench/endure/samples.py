@@ -1,0 +1,208 @@
+"""The figures of a moment: of processes, of folders, of the facts' commits, and of what Spark and evenkeel expose."""
+
+import csv
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from statistics import quantiles
+from typing import NamedTuple
+
+import psutil
+
+from bench.endure.hotspot import MB, counters, memory
+
+SPARK_METRICS = "spark-metrics"
+SPARK_PERIOD_S = 10
+STALE_S = 120.0  # a value of Spark's that is older says nothing about now
+Figures = dict[str, float | None]
+
+
+def of_process(name: str, pid: int) -> Figures:
+    """Resident memory, threads and file descriptors; nothing if it has ended."""
+    with suppress(psutil.NoSuchProcess):
+        one = psutil.Process(pid)
+        with one.oneshot():
+            rss_mb = one.memory_info().rss / MB
+            return {f"{name}.rss_mb": rss_mb, f"{name}.threads": one.num_threads(), f"{name}.fds": one.num_fds()}
+    return {}
+
+
+def of_job(pid: int, folder: Path) -> Figures:
+    """Of `evenkeel run`: its Java, the Python workers of that, the process of the projections, and the last trigger."""
+    found, metrics = of_process("run", pid), folder / SPARK_METRICS
+    for child in _children(pid):
+        if "streaming.projections.process" in child.command:
+            found |= of_process("projections", child.pid)
+        elif child.name == "java":
+            found |= _of_java(child.pid, metrics) | _of_workers(child.pid)
+    trigger_ms = of_spark(metrics, "*.spark.streaming.*.latency.csv")
+    return found | {"run.trigger_s": None if trigger_ms is None else trigger_ms / 1000}
+
+
+def of_kafka() -> Figures:
+    """Of the broker that this process has started."""
+    for child in _children(os.getpid(), recursive=True):
+        if child.name == "java" and " kafka.Kafka " in child.command:
+            return of_process("kafka", child.pid)
+    return {}
+
+
+def of_folders(folder: Path) -> Figures:
+    """All that a run writes below its folder."""
+    found: Figures = {}
+    for name in ("checkpoint", "scratch", "logs", "state"):
+        found |= of_folder(name, folder / name)
+    return found | of_tables(folder / "tables")
+
+
+def spark_metrics(folder: Path) -> dict[str, str]:
+    """Settings by which Spark writes figures of Java and of the query, and has its temporary files in the folder."""
+    sink, scratch = "spark.metrics.conf.driver.sink.csv", folder / "scratch"
+    for one in (folder / SPARK_METRICS, scratch):
+        one.mkdir(parents=True, exist_ok=True)
+    return {
+        "spark.local.dir": str(scratch),
+        "spark.driver.defaultJavaOptions": f"-Djava.io.tmpdir={scratch}",
+        "spark.metrics.namespace": "evenkeel",
+        "spark.metrics.conf.driver.source.jvm.class": "org.apache.spark.metrics.source.JvmSource",
+        f"{sink}.class": "org.apache.spark.metrics.sink.CsvSink",
+        f"{sink}.period": str(SPARK_PERIOD_S),
+        f"{sink}.unit": "seconds",
+        f"{sink}.directory": str(folder / SPARK_METRICS),
+        "spark.sql.streaming.metricsEnabled": "true",
+    }
+
+
+def of_folder(name: str, folder: Path, log: str = "") -> Figures:
+    """Files and megabytes of a folder; those in its part ``log`` apart."""
+    apart: dict[bool, list[int]] = {False: [], True: []}
+    for path, size in _files(folder):
+        apart[bool(log) and log in path.relative_to(folder).parts].append(size)
+    names = {False: f"{name}.", True: f"{name}.log_"}
+    counted = {names[key]: sizes for key, sizes in apart.items() if log or not key}
+    files: Figures = {f"{prefix}files": len(sizes) for prefix, sizes in counted.items()}
+    return files | {f"{prefix}mb": sum(sizes) / MB for prefix, sizes in counted.items()}
+
+
+def of_tables(tables: Path) -> Figures:
+    found: Figures = {}
+    for folder in sorted(tables.iterdir()) if tables.exists() else ():
+        if (folder / "_delta_log").is_dir():
+            found |= of_folder(f"tables.{folder.name}", folder, "_delta_log")
+    return found
+
+
+class Commits:
+    """The commits of the facts since the last look: how many there are, and how old their oldest fact was."""
+
+    def __init__(self, facts: Path) -> None:
+        self._log = facts / "_delta_log"
+        self._newest = max(self._versions(), default=-1)
+
+    def look(self) -> Figures:
+        new = sorted(version for version in self._versions() if version > self._newest)
+        ages = [age for version in new for age in self._ages(version)]
+        self._newest = max(new, default=self._newest)
+        found: Figures = {"facts.commits": self._newest + 1}
+        if len(ages) > 1:
+            hundredths = quantiles(ages, n=100, method="inclusive")
+            found |= {"facts.latency_p50_s": hundredths[49], "facts.latency_p99_s": hundredths[98]}
+        return found
+
+    def _versions(self) -> Iterator[int]:
+        for path in self._log.glob("*.json") if self._log.exists() else ():
+            yield int(path.stem)
+
+    def _ages(self, version: int) -> Iterator[float]:
+        path = self._log / f"{version:020}.json"
+        with suppress(FileNotFoundError):
+            committed_s = path.stat().st_mtime
+            for line in path.read_bytes().splitlines():
+                added = json.loads(line).get("add")
+                if added and added["dataChange"]:
+                    yield from _oldest_fact_s(added, committed_s)
+
+
+def total(text: str, name: str) -> float | None:
+    """The sum of all series of a name in Prometheus's text; None if there is none."""
+    begins = (f"{name} ", f"{name}{{")
+    found = [float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(begins)]
+    return sum(found) if found else None
+
+
+def series(text: str) -> int:
+    return sum(not line.startswith("#") for line in text.splitlines())
+
+
+def of_spark(folder: Path, pattern: str) -> float | None:
+    """The newest value that Spark's CSV sink has written for this metric."""
+    newest = None
+    for file in folder.glob(pattern):
+        with file.open() as rows:
+            *_, last = [["0", ""], *csv.reader(rows)]
+        with suppress(ValueError):
+            if time.time() - float(last[0]) < STALE_S:
+                newest = (newest or 0.0) + float(last[1])
+    return newest
+
+
+def _of_java(pid: int, metrics: Path) -> Figures:
+    found = of_process("run.java", pid)
+    of_heap = memory(counters(pid))
+    found |= {f"run.java.{key}": value for key, value in of_heap.items()}
+    direct = of_spark(metrics, "*.jvm.direct.used.csv")
+    found["run.java.direct_mb"] = None if direct is None else direct / MB
+    found["run.java.listener_queue"] = of_spark(metrics, "*.LiveListenerBus.queue.*.size.csv")
+    if of_heap and direct is not None and found.get("run.java.rss_mb") is not None:
+        known = of_heap["heap_committed_mb"] + of_heap["metaspace_mb"] + direct / MB
+        found["run.java.native_mb"] = (found["run.java.rss_mb"] or 0.0) - known
+    return found
+
+
+def _of_workers(java: int) -> Figures:
+    """Of the daemon that forks them, too. Java's other children are programs of a moment, which Hadoop starts."""
+    workers = [child for child in _children(java, recursive=True) if "python" in child.name]
+    each = [of_process("one", worker.pid) for worker in workers]
+    found: Figures = {"run.workers.number": len(each)}
+    for key in ("rss_mb", "threads", "fds"):
+        found[f"run.workers.{key}"] = sum(one.get(f"one.{key}") or 0.0 for one in each)
+    return found
+
+
+class _Child(NamedTuple):
+    pid: int
+    name: str
+    command: str
+
+
+def _children(pid: int, recursive: bool = False) -> Iterator[_Child]:
+    with suppress(psutil.NoSuchProcess):
+        for child in psutil.Process(pid).children(recursive):
+            with suppress(psutil.NoSuchProcess):
+                yield _Child(child.pid, child.name(), " ".join(child.cmdline()))
+
+
+def _oldest_fact_s(added: dict[str, str], committed_s: float) -> Iterator[float]:
+    stats = json.loads(added.get("stats") or "{}")
+    oldest = stats.get("minValues", {}).get("ts")
+    if oldest:
+        yield committed_s - datetime.fromisoformat(oldest.replace("Z", "+00:00")).timestamp()
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, int]]:
+    waiting: Sequence[Path] = [folder]
+    while waiting:
+        inner: list[Path] = []
+        for one in waiting:
+            with suppress(FileNotFoundError, NotADirectoryError), os.scandir(one) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        inner.append(Path(entry.path))
+                        continue
+                    with suppress(FileNotFoundError):  # deleted in the meantime
+                        yield Path(entry.path), entry.stat(follow_symlinks=False).st_size
+        waiting = inner

@@ -1,0 +1,246 @@
+"""What a run of hours is judged by: made-up series that grow, stay, step, and rise and fall like a heap."""
+
+import json
+import random
+import struct
+from pathlib import Path
+
+import pytest
+
+from bench.endure.figures import DAY_S, Point, Verdict, floors, judged, rates, slope_of
+from bench.endure.hotspot import counters, memory
+from bench.endure.measures import FAST, LIVE, failing, measure_of, rows_of
+from bench.endure.programs import Recording
+from bench.endure.report import ABOUT, LINES, PAGE, PLOTS, read_lines, write_report
+from bench.endure.samples import Commits, of_folder, of_spark, of_tables, series, total
+
+HOURS_S = 9_000.0  # of a run: two and a half
+EVERY_S = 30
+
+
+def points(value, ended_s=HOURS_S):
+    return [Point(at_s, value(at_s)) for at_s in range(EVERY_S, int(ended_s) + 1, EVERY_S)]
+
+
+def noisy(value, by, seed=1):
+    chance = random.Random(seed)
+    return lambda at_s: value(at_s) + chance.gauss(0, by)
+
+
+def saw(at_s, low=300.0, high=900.0, tooth_s=140):
+    """A heap that is collected every 140 s."""
+    return low + (high - low) * (at_s % tooth_s) / tooth_s
+
+
+def test_what_stays_level_passes():
+    found = judged(points(noisy(lambda _: 500.0, 10)), HOURS_S, slack=5)
+    assert found.verdict is Verdict.PASS
+    assert abs(found.slope.a_day) <= found.slope.half_width * 2
+
+
+def test_what_grows_by_a_tenth_an_hour_is_found():
+    found = judged(points(noisy(lambda at_s: 500 + at_s / 3600 * 50, 10)), HOURS_S, slack=5)
+    assert found.verdict is Verdict.GROWS
+    assert found.slope.a_day == pytest.approx(1200, rel=0.1)
+    assert abs(found.slope.a_day - 1200) < 2 * found.slope.half_width
+
+
+def test_growth_in_the_first_quarter_is_warming():
+    assert judged(points(lambda at_s: min(at_s, 2000)), HOURS_S, slack=0).verdict is Verdict.PASS
+
+
+def test_a_step_after_the_second_quarter_grows():
+    assert judged(points(lambda at_s: 40 + 10 * (at_s > 5000)), HOURS_S, slack=3).verdict is Verdict.GROWS
+
+
+def test_a_step_within_the_slack_passes():
+    assert judged(points(lambda at_s: 40 + 3 * (at_s > 5000)), HOURS_S, slack=3).verdict is Verdict.PASS
+
+
+def test_what_becomes_less_does_not_grow():
+    assert judged(points(lambda at_s: 1000 - at_s / 20), HOURS_S, slack=5).verdict is Verdict.FALLS
+
+
+def test_a_run_of_a_day_is_compared_by_its_hours():
+    """Level but for the last hour: a quarter of a day would hide it."""
+    one = points(lambda at_s: 100 + 10 * (at_s > 23 * 3600), DAY_S)
+    assert judged(one, DAY_S, slack=1).verdict is Verdict.GROWS
+    assert judged(one, DAY_S, slack=1).last == pytest.approx(110, abs=0.2)
+
+
+def test_too_few_points_are_no_verdict():
+    assert judged(points(lambda _: 1.0)[:3], HOURS_S, slack=1).verdict is Verdict.UNKNOWN
+    assert judged([], HOURS_S, slack=1).verdict is Verdict.UNKNOWN
+    assert slope_of(points(lambda _: 1.0)[:2]) is None
+
+
+def test_a_heap_is_judged_by_what_collections_leave():
+    level = floors(points(saw))
+    assert max(point.value for point in level) < 500
+    assert judged(level, HOURS_S, slack=20).verdict is Verdict.PASS
+    growing = floors(points(lambda at_s: saw(at_s) + at_s / 100))
+    assert judged(growing, HOURS_S, slack=20).verdict is Verdict.GROWS
+    higher_only = floors(points(lambda at_s: saw(at_s, high=900 + at_s / 10, tooth_s=90)))
+    assert judged(higher_only, HOURS_S, slack=20).verdict is Verdict.PASS, "the peaks say nothing"
+
+
+def test_neighbours_that_resemble_each_other_widen_the_confidence():
+    chance, value, walk = random.Random(3), 0.0, []
+    for at_s in range(0, 9000, EVERY_S):
+        value = 0.95 * value + chance.gauss(0, 1)
+        walk.append(Point(at_s, value))
+    values = chance.sample([point.value for point in walk], len(walk))
+    shuffled = [Point(point.at_s, one) for point, one in zip(walk, values, strict=True)]
+    assert slope_of(walk).half_width > 2 * slope_of(shuffled).half_width
+
+
+def test_a_line_without_noise_has_its_slope():
+    assert slope_of(points(lambda at_s: 7 + at_s / DAY_S)).a_day == pytest.approx(1)
+
+
+def test_a_rate_goes_on_after_a_counter_began_again():
+    found = rates([Point(0, 100), Point(10, 120), Point(20, 5), Point(30, 25)])
+    assert found == [Point(10, 2.0), Point(30, 2.0)]
+
+
+def line(at_s, life=1, **more):
+    return {"at_s": float(at_s), "life": life, "ts": 1_790_000_000_000 + at_s * 1000, **more}
+
+
+def test_a_table_that_is_kept_for_longer_than_the_run_is_judged_where_days_are_virtual():
+    keys = ("tables.facts.files", "tables.queue_assignments.files")
+    lines = [line(at_s, **dict.fromkeys(keys, at_s)) for at_s in range(0, 9000, 30)]
+    assert failing(rows_of(lines, LIVE)) == ["tables.queue_assignments.files"]
+    assert failing(rows_of(lines, FAST)) == list(keys)
+
+
+def test_work_that_slows_down_fails_and_work_that_speeds_up_does_not():
+    slower = [line(at_s, **{"run.rounds": 200 * at_s - at_s**2 / 100}) for at_s in range(0, 9001, 30)]
+    assert failing(rows_of(slower, LIVE)) == ["run.rounds"]
+    assert failing(rows_of([line(at_s, **{"run.rounds": at_s**2}) for at_s in range(0, 9001, 30)], LIVE)) == []
+
+
+def test_a_process_is_judged_by_its_longest_life_and_a_folder_by_all():
+    first = [line(at_s, 1, **{"run.rss_mb": 900.0, "checkpoint.mb": 10.0}) for at_s in range(30, 3000, 30)]
+    second = [line(at_s, 2, **{"run.rss_mb": 500.0, "checkpoint.mb": 30.0}) for at_s in range(3000, 9001, 30)]
+    rows = {row.key: row for row in rows_of([*first, *second], LIVE)}
+    assert (rows["run.rss_mb"].finding.verdict, rows["run.rss_mb"].finding.second) == (Verdict.PASS, 500)
+    assert rows["checkpoint.mb"].finding.verdict is Verdict.GROWS
+
+
+def test_a_key_without_a_measure_is_an_error():
+    with pytest.raises(KeyError, match="new thing"):
+        measure_of("new thing")
+
+
+def test_the_report_has_every_row_its_plot_and_what_grows(tmp_path: Path):
+    keys = {"run.rss_mb": 500.0, "run.java.heap_after_gc_mb": 300.0, "run.batches": 0.0}
+    lines = [line(at, **(keys | {"run.batches": at, "web.rss_mb": 100 + at / 50})) for at in range(30, 9001, 30)]
+    (tmp_path / LINES).write_text("".join(json.dumps(one) + "\n" for one in lines) + '{"at_s": 9030, "li')
+    (tmp_path / ABOUT).write_text(json.dumps({"title": "A run", "part": LIVE, "cores": 2}))
+    assert write_report(tmp_path) == ["web.rss_mb"]
+    page = (tmp_path / PAGE).read_text()
+    assert page.startswith("# A run\n")
+    assert "| cores | 2 |" in page
+    for key in [*keys, "web.rss_mb"]:
+        assert f"| [{key}]({PLOTS}/{key}.svg) |" in page
+        assert (tmp_path / PLOTS / f"{key}.svg").read_text().startswith("<svg")
+    assert "**Fails: `web.rss_mb`.**" in page
+    assert "UNKNOWN" not in page
+
+
+def test_a_run_that_goes_on_counts_from_its_last_line(tmp_path: Path):
+    recording = Recording(tmp_path, lasts_s=100)
+    recording.begin()
+    recording.write({"run.rss_mb": 1.23456, "run.trigger_s": None})
+    (one,) = read_lines(tmp_path / LINES)
+    assert (one["life"], one["run.rss_mb"], one["run.trigger_s"]) == (1, 1.235, None)
+    (tmp_path / LINES).write_text(json.dumps(one | {"at_s": 99.9}) + "\n")
+    again = Recording(tmp_path, lasts_s=100)
+    again.begin()
+    assert again.life == 2
+    assert 99.9 <= again.at_s < 100
+    assert Recording(tmp_path, lasts_s=99).is_over
+
+
+def test_a_line_that_was_half_written_does_not_spoil_the_next_one(tmp_path: Path):
+    (tmp_path / LINES).write_text(json.dumps(line(30)) + '\n{"at_s": 60, "li')
+    recording = Recording(tmp_path, lasts_s=100)
+    recording.begin()
+    recording.write({"run.rss_mb": 2})
+    assert [(one["life"], one.get("run.rss_mb")) for one in read_lines(tmp_path / LINES)] == [(1, None), (2, 2)]
+
+
+def test_files_of_a_table_are_counted_apart_from_its_log(tmp_path: Path):
+    log = tmp_path / "facts" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / "0.json").write_bytes(b"x" * 1024)
+    (tmp_path / "facts" / "date=2026-11-26").mkdir()
+    (tmp_path / "facts" / "date=2026-11-26" / "one.parquet").write_bytes(b"x" * 4096)
+    (tmp_path / "_lease").write_text("")
+    assert of_tables(tmp_path) == {
+        "tables.facts.files": 1,
+        "tables.facts.mb": 4096 / 2**20,
+        "tables.facts.log_files": 1,
+        "tables.facts.log_mb": 1024 / 2**20,
+    }
+    assert of_folder("logs", tmp_path / "none") == {"logs.files": 0, "logs.mb": 0}
+
+
+def test_latency_is_from_the_oldest_fact_of_a_commit(tmp_path: Path):
+    log = tmp_path / "_delta_log"
+    log.mkdir()
+    looks = Commits(tmp_path)
+    for version, is_change in enumerate((True, True, False)):
+        stats = json.dumps({"minValues": {"ts": "2020-01-01T00:00:00.000Z"}})
+        (log / f"{version:020}.json").write_text(json.dumps({"add": {"dataChange": is_change, "stats": stats}}) + "\n")
+    found = looks.look()
+    assert found["facts.commits"] == 3
+    assert found["facts.latency_p50_s"] > 5 * 365 * DAY_S
+    assert looks.look() == {"facts.commits": 3}, "each commit counts once"
+
+
+def test_prometheus_text_is_summed_by_name():
+    text = '# HELP a b\na{x="1"} 2\na{x="2"} 3.5\na_count 9\n'
+    assert (total(text, "a"), total(text, "a_count"), total(text, "b")) == (5.5, 9, None)
+    assert total(text, 'a{x="2"}') == 3.5
+    assert series(text) == 3
+
+
+def test_only_what_spark_wrote_a_moment_ago_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("bench.endure.samples.time.time", lambda: 1_000_100.0)
+    (tmp_path / "evenkeel.driver.jvm.direct.used.csv").write_text("t,value\n1000000,7\n1000090,8\n")
+    (tmp_path / "evenkeel.driver.jvm.mapped.used.csv").write_text("t,value\n999000,7\n")
+    assert of_spark(tmp_path, "*.jvm.direct.used.csv") == 8
+    assert of_spark(tmp_path, "*.jvm.mapped.used.csv") is None
+    assert of_spark(tmp_path, "*.none.csv") is None
+
+
+def perf_file(numbers):
+    """As HotSpot writes it, on a machine whose low byte is first."""
+    entries = b""
+    for name, value in numbers.items():
+        text = name.encode() + b"\0"
+        at = 20 + len(text) + (-(20 + len(text)) % 8)
+        body = struct.pack("=iiiBBBBi", at + 8, 20, 0, ord("J"), 0, 1, 2, at) + text
+        entries += body.ljust(at, b"\0") + struct.pack("=q", value)
+    return struct.pack(">I", 0xCAFEC0C0) + struct.pack("=BBBBiiqii", 1, 2, 0, 1, 0, 0, 0, 32, len(numbers)) + entries
+
+
+def test_what_hotspot_counts_is_read(tmp_path: Path):
+    numbers = {
+        "sun.gc.generation.0.space.0.used": 99 << 20,
+        "sun.gc.generation.0.space.1.used": 1 << 20,
+        "sun.gc.generation.1.space.0.used": 5 << 20,
+        "sun.gc.generation.1.capacity": 8 << 20,
+        "sun.gc.metaspace.used": 2 << 20,
+        "java.cls.loadedClasses": 100,
+        "java.cls.unloadedClasses": 30,
+    }
+    (tmp_path / "hsperfdata_me").mkdir()
+    (tmp_path / "hsperfdata_me" / "42").write_bytes(perf_file(numbers))
+    assert counters(42, tmp_path) == numbers
+    assert memory(numbers) == {"heap_after_gc_mb": 6, "heap_committed_mb": 8, "metaspace_mb": 2, "classes": 70}
+    assert counters(43, tmp_path) == {} == memory({})
+    (tmp_path / "hsperfdata_me" / "44").write_bytes(b"\0" * 10)
+    assert counters(44, tmp_path) == {}

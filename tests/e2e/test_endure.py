@@ -1,0 +1,44 @@
+"""A short form of the run that shows what grows: all of its programs run, each is measured, and a report is made."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.endure.figures import Verdict
+from bench.endure.measures import LIVE, rows_of
+from bench.endure.report import LINES, PAGE, read_lines
+from tests.e2e.job import ROOT, child_environment
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
+
+PROCESSES = ("run", "run.java", "run.workers", "projections", "web", "collect", "feed", "kafka")
+OTHERS = {
+    *("run.java.heap_after_gc_mb", "run.java.metaspace_mb", "run.java.direct_mb", "run.java.native_mb"),
+    *("run.java.classes", "run.java.listener_queue", "run.trigger_s", "run.batches", "run.rounds"),
+    *("run.state_mb", "run.lag_s", "run.series", "web.series", "collect.series", "web.page_ms", "facts.latency_p99_s"),
+    *("notifier.waiting", "notifier.open_pages", "browsers.requests", "hook.pages", "facts.commits"),
+    *("tables.facts.files", "tables.facts.log_files", "tables.queue_assignments.files", "checkpoint.files"),
+    *("scratch.mb", "state.mb", "logs.mb"),
+}
+MAY_REST = {"facts.latency_p50_s", "facts.latency_p99_s", "run.batch_s", "web.page_ms"}  # for the seconds of a quarter
+
+
+def test_a_run_measures_every_process_and_reports_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bench.endure", "live", "--minutes", "1", "--groups", "20"]
+    done = subprocess.run(
+        [*command, "--folder", str(tmp_path)], cwd=ROOT, env=child_environment(), capture_output=True, text=True
+    )
+    folder = tmp_path / LIVE
+    assert (folder / PAGE).exists(), done.stderr
+    assert "ended by itself" not in done.stderr
+    lines = read_lines(folder / LINES)
+    assert len(lines) >= 20, done.stderr
+    found = {row.key: row for row in rows_of(lines, LIVE)}
+    assert {f"{name}.rss_mb" for name in PROCESSES} | OTHERS <= set(found)
+    assert {key for key, row in found.items() if row.finding.verdict is Verdict.UNKNOWN} <= MAY_REST
+    page = (folder / PAGE).read_text()
+    assert [key for key in found if f"[{key}](" not in page] == []
+    assert lines[-1]["run.rounds"] > 0
+    assert [lines[-1][f"{name}.errors"] for name in ("run", "web", "browsers")] == [0, 0, 0]
