@@ -38,6 +38,15 @@ def is_retry_topic(topic: str) -> bool:
     return topic.startswith(RETRY_TOPIC_PREFIX)
 
 
+def popped_topic(group: str, topic: str) -> str | None:
+    """The topic whose messages come back in a group's POP retry topic; None: this is none (KeyBuilder).
+
+    It is ``%RETRY%group_topic``, or ``%RETRY%group+topic`` of brokers with ``enableRetryTopicV2``.
+    """
+    own = retry_topic(group)
+    return topic[len(own) + 1 :] if topic.startswith((f"{own}_", f"{own}+")) else None
+
+
 def producer_of_slot(producer: str, slot: int) -> str:
     """The name of a producer that asks one slot of a cluster, where collectors share it."""
     return f"{producer}/{slot}"

@@ -141,6 +141,45 @@ class OffsetsBack(Part, frozen=True, kw_only=True):
     more: int | None = None
 
 
+class BlockedQueue(Struct, frozen=True):
+    """A queue of a FIFO group: the message at ``offset`` is not acknowledged, and ``behind`` messages wait for that."""
+
+    broker_name: str
+    queue_id: int
+    offset: int
+    behind: int
+
+
+class HeadBlocked(Part, frozen=True, kw_only=True):
+    """The first message of FIFO queues was handed out, and is neither acknowledged nor given up.
+
+    ``queues``: those with the most messages behind it, at most 20; ``more``: how many other queues; null: none.
+    ``waiting`` messages wait in all of them, and the first of these queues has stood still for ``stands_ms``. A poll of
+    a client that got none of them was seen at ``polled_ts``.
+    """
+
+    queues: tuple[BlockedQueue, ...]
+    waiting: int
+    stands_ms: int
+    polled_ts: int
+    more: int | None = None
+
+
+class ConsumedAgain(Part, frozen=True, kw_only=True):
+    """Messages came back to be delivered again: clients refused them, or did not acknowledge them in time.
+
+    ``again`` messages came into ``retry_topics`` on these brokers within ``counted_ms``, while clients took ``taken``
+    messages there, those that had come back among them. ``since_ts``: since when some have come back all the time.
+    """
+
+    again: int
+    taken: int
+    counted_ms: int
+    since_ts: int
+    broker_names: tuple[str, ...]
+    retry_topics: tuple[str, ...]
+
+
 class NoMemberListed(Part, frozen=True, kw_only=True):
     """No broker lists a member. ``waiting`` messages wait; null: not known; ``at_least``: not known of every queue.
 
@@ -404,6 +443,8 @@ class Observed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     members_split: MembersSplit | None = None
     not_polled: NotPolled | None = None
     silent_since_proxy: SilentSinceProxy | None = None
+    head_blocked: HeadBlocked | None = None
+    consumed_again: ConsumedAgain | None = None
 
 
 def counted(number: int) -> int:

@@ -81,6 +81,7 @@ KINDS: dict[Kind, KindRow] = {
     Kind.MISPLACED: KindRow(_QUEUE, Basis.REPORTS, Meaning.WRONG, _WARNING, alerts=True, wrong_owners=True),
     Kind.MATCH: KindRow(_QUEUE, Basis.REPORTS, Meaning.RIGHT),
     Kind.UNPOLLED: KindRow(_QUEUE, Basis.POLLS, Meaning.WRONG, _CRITICAL, alerts=True, fires_after=_at_once),
+    Kind.HEAD_BLOCKED: KindRow(_QUEUE, Basis.POLLS, Meaning.WRONG, _WARNING, alerts=True, fires_after=_at_once),
     Kind.POLLED: KindRow(_QUEUE, Basis.POLLS, Meaning.RIGHT),
     Kind.INCONSISTENT_SUBSCRIPTION: KindRow(_GROUP, Basis.REPORTS, Meaning.WRONG, _WARNING, alerts=True),
     Kind.SHARED_CLIENT_ID: KindRow(_GROUP, Basis.LISTS, Meaning.WRONG, _WARNING, alerts=True),
@@ -92,6 +93,7 @@ KINDS: dict[Kind, KindRow] = {
     ),
     Kind.UNREADABLE_QUEUES: KindRow(_TOPIC, Basis.ROUTES, Meaning.WRONG, _WARNING, alerts=True),
     Kind.OFFSETS_WENT_BACK: KindRow(_TOPIC, Basis.OFFSETS, Meaning.WRONG, _WARNING, alerts=True, fires_after=_at_once),
+    Kind.CONSUMED_AGAIN: KindRow(_TOPIC, Basis.OFFSETS, Meaning.WRONG, _WARNING, alerts=True, fires_after=_at_once),
     Kind.NO_MEMBERS: KindRow(
         _GROUP, Basis.LISTS, Meaning.RIGHT, _WARNING, alerts=True, fires_after=lambda timing: HOLD_NO_MEMBERS_MS
     ),
@@ -121,7 +123,10 @@ DECIDED_BY_REPORTS = BY_REPORTS - UNDECIDED
 NOT_RIGHT_BY_REPORTS = BY_REPORTS - RIGHT
 WRONG = _kinds(lambda row: row.meaning is Meaning.WRONG)
 WHATEVER_MEMBERS_RUN = frozenset(  # of a group
-    {Kind.MEMBERS_SPLIT, Kind.UNREADABLE_QUEUES, Kind.OFFSETS_WENT_BACK, Kind.NO_MEMBERS, Kind.REBALANCE_STORM}
+    {
+        *(Kind.MEMBERS_SPLIT, Kind.UNREADABLE_QUEUES, Kind.OFFSETS_WENT_BACK, Kind.CONSUMED_AGAIN),
+        *(Kind.NO_MEMBERS, Kind.REBALANCE_STORM),
+    }
 )
 WRONG_OWNERS = _kinds(lambda row: row.wrong_owners)
 

@@ -6,7 +6,7 @@ after so long starts afresh in any case: so no fact depends on whether its shard
 
 from collections.abc import Set
 
-from schemas.events import Forget
+from schemas.events import ANY_QUEUE, Forget
 from streaming.core.alerts.lifecycle import end_forgotten
 from streaming.core.member_facts import absent_member
 from streaming.core.settings import Timing
@@ -19,6 +19,7 @@ from streaming.core.state.group_state import (
     slot_of_newest_round,
 )
 from streaming.core.state.members import is_listed
+from streaming.core.state.offsets import is_seen_lately
 from streaming.core.state.queue_state import Queue
 from streaming.core.state.routes import hosting_brokers
 
@@ -142,7 +143,7 @@ def forget_what_is_gone(group: Group, abandoned: Set[int]) -> None:
         index
         for index, q in enumerate(state.queues)
         if index not in held and q.publish_delay_ms < 0 and (q.topic, q.broker, q.queue_id) not in routed
-        if q.topic in abandoned or not _may_hold_messages(group, q)
+        if q.topic in abandoned or not (_may_hold_messages(group, q) or _shows_what_comes_back(group, q))
     }
     topics = set(abandoned) - {queue.topic for index, queue in enumerate(state.queues) if index not in stray}
     brokers = _abandoned_brokers(group, topics, stray)
@@ -160,6 +161,12 @@ def _may_hold_messages(group: Group, queue: Queue) -> bool:
     timing = group.timing
     kept_ms = timing.gone_after_ms if queue.consumer_lag > 0 else timing.progress_max_gap_ms
     return group.state.now - queue.since_ts <= kept_ms
+
+
+def _shows_what_comes_back(group: Group, queue: Queue) -> bool:
+    """True of a POP retry topic: nobody asks for its route, and only its offsets show that messages come back."""
+    polled = group.taken_with(group.topic_of(queue))
+    return polled is not None and ANY_QUEUE in polled.polls_at(queue.broker) and is_seen_lately(group, queue)
 
 
 def _is_gone(group: Group, client: Client) -> bool:

@@ -22,8 +22,10 @@ CHINESE = Language(
         "PHANTOM": "{queues}被持有，但不在路由中",
         "MISPLACED": "{queues}分配给了错误的客户端",
         "UNPOLLED": "{queues}没有客户端轮询",
+        "HEAD_BLOCKED": "{queues}被未确认的消息阻塞",
         "UNREADABLE_QUEUES": "{queues}有消息但不可读",
         "OFFSETS_WENT_BACK": "{queues}的消费位点回退，重复消费",
+        "CONSUMED_AGAIN": "消息反复重新投递",
         "INCONSISTENT_SUBSCRIPTION": "组内订阅关系不一致",
         "SHARED_CLIENT_ID": "多个进程分到同样的队列",
         "MEMBER_LISTS_DIFFER": "成员依据不同的列表分配队列",
@@ -138,6 +140,9 @@ CHINESE = Language(
         "SLOW_CONSUMER": "检查消费者的业务代码在等什么：队列分配本身没有问题",
         "OFFSETS_WENT_BACK": "确认业务能否承受重复消费；再比较主从 Broker 的 consumerOffset.json，"
         "并查看 Broker 启动或主从切换的日志",
+        "HEAD_BLOCKED": "查看客户端日志，找出业务代码在如何处理这条消息；若没有客户端在处理它，则是轮询的应答丢失"
+        "（rocketmq #10827），队列最长可能阻塞三小时",
+        "CONSUMED_AGAIN": "查看客户端日志：业务代码是否失败，或处理时间超过了消息的不可见时间；修复它，或延长该时间",
         "MEMBERS_SPLIT": "让所有成员都连接 Proxy，或都连接 Broker",
         "NO_MEMBERS": "启动消费者；若该消费组已下线不用，请执行 evenkeel forget，否则告警一小时后自动关闭",
         "REBALANCE_STORM": "检查这些客户端为什么反复重启或断开：崩溃、长时间 GC、网络",
@@ -146,6 +151,8 @@ CHINESE = Language(
     now={
         "SLOW_CONSUMER": "若消费者刚发布过，先回滚",
         "OFFSETS_WENT_BACK": "若不能重复处理，先停掉消费者，再用 mqadmin resetOffsetByTime 把位点往后调",
+        "HEAD_BLOCKED": "逐个重启客户端：持有队首消息的客户端退出一分钟后，队列即可继续",
+        "CONSUMED_AGAIN": "若消费者刚发布过，先回滚",
         "MEMBERS_SPLIT": "停掉其中一边的成员：另一边随即独自消费全部队列",
         "NO_MEMBERS": "若最近的发布启动失败，先回滚",
         "REBALANCE_STORM": "停掉反复上下线的客户端：其余成员的队列即不再变动",

@@ -120,6 +120,23 @@ def _explain(alert: OpenAlert, site: Site) -> Command:
     return Command(f"{site.program} explain {group} --cluster {cluster}{tables}{_config(site)}")
 
 
+def _message(alert: OpenAlert, site: Site) -> Command:
+    """The message that blocks the queue with the most messages behind it."""
+    blocked = None if alert.fact.observed is None else alert.fact.observed.head_blocked
+    if blocked is None:
+        return _explain(alert, site)
+    queue, topic = blocked.queues[0], _quoted(alert.topic, "TOPIC")
+    where = f"-b {_quoted(queue.broker_name, 'BROKER')} -i {queue.queue_id} -o {queue.offset}"
+    return Command(f"{_mqadmin('queryMsgByOffset', alert, site)} -t {topic} {where}")
+
+
+def _retry_topic(alert: OpenAlert, site: Site) -> Command:
+    """How many messages have come back, on each broker."""
+    known = None if alert.fact.observed is None else alert.fact.observed.consumed_again
+    name = known.retry_topics[0] if known is not None and known.retry_topics else None
+    return Command(f"{_mqadmin('topicStatus', alert, site)} -t {_quoted(name, 'RETRY_TOPIC')}")
+
+
 _COMMANDS: dict[NextStep, Next] = {
     NextStep.CONNECTIONS: _of_group("consumerConnection"),
     NextStep.STATUS: _of_group("consumerStatus"),
@@ -130,6 +147,8 @@ _COMMANDS: dict[NextStep, Next] = {
     NextStep.ROUTE: lambda alert, site: Command(
         f"{_mqadmin('topicRoute', alert, site)} -t {_quoted(alert.topic, 'TOPIC')}"
     ),
+    NextStep.MESSAGE: _message,
+    NextStep.RETRY_TOPIC: _retry_topic,
     NextStep.INSPECT: lambda alert, site: inspect_command(alert.cluster, site, alert.group),
     NextStep.EXPLAIN: _explain,
 }
@@ -142,8 +161,10 @@ _OF_KIND: dict[str, NextStep] = {
     Kind.MEMBER_LISTS_DIFFER: NextStep.INSPECT,
     Kind.MEMBERS_SPLIT: NextStep.INSPECT,
     Kind.UNPOLLED: NextStep.INSPECT,
+    Kind.HEAD_BLOCKED: NextStep.MESSAGE,
     Kind.UNREADABLE_QUEUES: NextStep.ROUTE,
     Kind.OFFSETS_WENT_BACK: NextStep.PROGRESS,
+    Kind.CONSUMED_AGAIN: NextStep.RETRY_TOPIC,
     Kind.NO_MEMBERS: NextStep.PROGRESS,
     Kind.REBALANCE_STORM: NextStep.EXPLAIN,
 }

@@ -22,8 +22,10 @@ ENGLISH = Language(
         "PHANTOM": "{queues} owned, but not in the route",
         "MISPLACED": "{queues} owned by the wrong client",
         "UNPOLLED": "{queues} polled by no client",
+        "HEAD_BLOCKED": "{queues} blocked by a message that is not acknowledged",
         "UNREADABLE_QUEUES": "{queues} with messages that nobody can read",
         "OFFSETS_WENT_BACK": "{queues} consumed again from an older offset",
+        "CONSUMED_AGAIN": "messages delivered again and again",
         "INCONSISTENT_SUBSCRIPTION": "members subscribe to different things",
         "SHARED_CLIENT_ID": "processes take the same share of the queues",
         "MEMBER_LISTS_DIFFER": "members divide the queues by different member lists",
@@ -143,6 +145,10 @@ ENGLISH = Language(
         "SLOW_CONSUMER": "find out what the consumer's code waits for: the allocation of queues is right",
         "OFFSETS_WENT_BACK": "check that the consumers can process messages again; then compare consumerOffset.json of"
         " the broker's master and slaves, and what the broker's log says of its start or change of role",
+        "HEAD_BLOCKED": "see in the clients' logs what the listener does with this message; if no client works on it,"
+        " the answer to a poll was lost (rocketmq #10827), and the queue may be blocked for up to three hours",
+        "CONSUMED_AGAIN": "see in the clients' logs whether the listener fails, or takes longer than messages are"
+        " invisible to others; then mend it, or make that time longer",
         "MEMBERS_SPLIT": "connect all members to proxies, or all of them to brokers",
         "NO_MEMBERS": "start the consumers; if the group is retired, run evenkeel forget, or the alert ends"
         " after an hour",
@@ -153,6 +159,9 @@ ENGLISH = Language(
         "SLOW_CONSUMER": "roll back the consumer, if it was deployed shortly before",
         "OFFSETS_WENT_BACK": "if no message may be processed again, stop the consumers and set the offsets forward"
         " (mqadmin resetOffsetByTime)",
+        "HEAD_BLOCKED": "restart the clients one after the other: a queue is free a minute after the client that has"
+        " its first message has ended",
+        "CONSUMED_AGAIN": "roll back the consumers, if they were deployed shortly before",
         "MEMBERS_SPLIT": "stop the members of one side: the others then consume every queue once",
         "NO_MEMBERS": "roll back the last deploy, if its consumers do not start",
         "REBALANCE_STORM": "stop the client that comes and goes: the others then keep their queues",

@@ -13,12 +13,12 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from schemas.facts import AlertFact
-from schemas.observed import BrokerQueues, Clients, Observed, QueueName, parts_of
+from schemas.observed import BlockedQueue, BrokerQueues, Clients, Observed, QueueName, parts_of
 from schemas.reasons import KINDS, ReasonDetails, ReasonKind
 
 Clock = Callable[[int], str]  # epoch milliseconds to text in the reader's zone
 NAMES_AT_MOST = 3
-_WITH_COMMAS = (QueueName, BrokerQueues)  # a list of others has the separator of the language
+_WITH_COMMAS = (QueueName, BlockedQueue, BrokerQueues)  # a list of others has the separator of the language
 _UNITS: dict[str, Callable[[int], int]] = {
     "s": lambda ms: ms // 1000,
     "min": lambda ms: ms // 60_000,

@@ -25,6 +25,11 @@ CHINESE_EVIDENCE = Sentences(
         "{seen_ts} 读到的位点变低{broker_names:?；其间 {broker_names} 没有给出成员列表，{back_ts} 才恢复"
         "|}{owned_twice:?；当时可能有两个客户端同时消费|}{changed_ts:?；成员在 {changed_ts} 有变更|}{may_be_reset:?；"
         "人工重置位点看起来也是这样，拉取消费者自行 seek 也是|}",
+        o.BlockedQueue: "{broker_name}/{queue_id}（位点 {offset}）",
+        o.HeadBlocked: "{waiting} 条消息排在 {queues}{more:? 和另外 {more} 个队列|} 的首条消息之后；首条消息已投递，"
+        "{stands_ms:s} 秒未被确认；其间 {polled_ts} 有客户端轮询，但没有得到消息",
+        o.ConsumedAgain: "{counted_ms:s} 秒内有 {again} 条消息被退回重新投递，同期客户端取走 {taken} 条"
+        "（{broker_names}；{retry_topics}）：处理失败，或未在不可见时间内确认；自 {since_ts} 起持续",
         o.NoMemberListed: "没有任何 Broker {at_proxies:?或 Proxy |}列出成员；{waiting:?{at_least:?至少|}"
         "堆积 {waiting} 条消息|堆积的消息数未知}{allowed_ms:?；配置允许没有成员的时间为 {allowed_ms:min_up} 分钟，"
         "现已超过|}{away_before_ms:?；此前没有成员的时间最长为 {away_before_ms:min_up} 分钟|}"

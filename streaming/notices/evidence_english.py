@@ -28,6 +28,13 @@ ENGLISH_EVIDENCE = Sentences(
         " list of members in between, until {back_ts}|}{owned_twice:?; two clients may have consumed them at that"
         " time|}{changed_ts:?; members changed at {changed_ts}|}{may_be_reset:?; an operator's reset looks the same,"
         " and so does a pull consumer that seeks|}",
+        o.BlockedQueue: "{broker_name}/{queue_id} (offset {offset})",
+        o.HeadBlocked: "{waiting} {waiting:#message waits|messages wait} behind the first of {queues}{more:?, and of"
+        " {more} more {more:#queue|queues}|}; {queues:#it was handed out and has|these were handed out and have} not"
+        " been acknowledged for {stands_ms:s} s; a client polled meanwhile, at {polled_ts}, and got none",
+        o.ConsumedAgain: "{again} {again:#message|messages} came back in {counted_ms:s} s, while clients took {taken},"
+        " on {broker_names} ({retry_topics}): refused, or not acknowledged in time; some have come back since"
+        " {since_ts}",
         o.NoMemberListed: "no broker {at_proxies:?and no proxy |}lists a member; {waiting:?{at_least:?at least"
         " |}{waiting} messages wait|how many messages wait is not known}{allowed_ms:?; the configuration allows"
         " {allowed_ms:min_up} minutes without members; they are over|}{away_before_ms:?; its earlier pauses lasted"

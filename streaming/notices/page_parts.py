@@ -6,6 +6,7 @@ from datetime import timezone, tzinfo
 
 from schemas.facts import AlertClient, AlertFact, AlertQueue, Cause, Kind
 from streaming.core.alerts.phases import AlertReason
+from streaming.core.finding_kinds import BY_POLLS
 from streaming.notices.affected import queues_by_kind, seen_ts, waiting_in
 from streaming.notices.evidence import evidence_of
 from streaming.notices.language import Language
@@ -109,7 +110,7 @@ def queue_lines(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None
     for those in sorted(alike.values(), key=len, reverse=True):
         owners = those[0].owners
         by_nobody = words.owner_not_known if owners is None else words.owned_by_nobody
-        held = words.owned_by if owners else words.of_any_client if fact.kind == Kind.UNPOLLED else by_nobody
+        held = words.owned_by if owners else words.of_any_client if fact.kind in BY_POLLS else by_nobody
         should = _should_own(those[0], fact, words, lambda ts: clock(ts, now, zone))
         yield held.format(queues=_ranges(those), owners=_named(owners or (), words)) + should
 

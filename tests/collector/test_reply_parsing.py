@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.events import Round
 from streaming.collector.translation.broker_view import BrokerView
+from streaming.collector.translation.cluster import ClusterTranslation
 from streaming.collector.translation.reports import start_ts
 from streaming.collector.wire import reply_parsing
 from streaming.collector.wire.answers import (
@@ -82,6 +84,18 @@ def test_proxies_on_one_machine_have_one_id_and_different_addresses() -> None:
 def test_offsets_of_a_popping_group_name_its_own_retry_topic() -> None:
     table = reply_parsing.consume_stats(capture("consume_stats_pop"), ASKED).table or ()
     assert {row.topic: row.broker_offset for row in table} == {"Tshort": 168, "%RETRY%short_Tshort": 39}
+
+
+def test_a_round_has_the_offsets_of_a_pop_retry_topic_though_nobody_asks_for_its_route() -> None:
+    group = ClusterTranslation("prod", "collector 1").group("short")
+    group.begin_round(1_700_000_000_000)
+    asked = Asked("prod", "broker-b", "short")
+    assert group.take(reply_parsing.consume_stats(capture("consume_stats_pop"), asked)) == []
+    marker = group.end_round()[-1]
+    assert isinstance(marker, Round)
+    ends = {one.topic: [(queue.queue_id, queue.broker_offset) for queue in one.queues] for one in marker.offsets}
+    assert ends == {"%RETRY%short_Tshort": [(0, 39)], "Tshort": [(0, 168), (1, 168)]}
+    assert "%RETRY%short_Tshort" not in group.topics
 
 
 def test_last_heartbeats_are_those_of_the_producer_that_each_client_has_of_its_own() -> None:

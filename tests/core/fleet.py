@@ -130,6 +130,7 @@ class Fleet:
         self.proxy_heartbeat: dict[str, Any] = {}  # of the clients at proxies
         self.polls: dict[str, int] = {}  # that wait for messages of T, by broker, or by queue as "a0"
         self.popped: set[str] = set()  # brokers, or queues as "a0", whose messages are taken by clients that own none
+        self.come_back: dict[str, int] = {}  # messages of T that do so each round, by broker; they are taken again
         self.forgetful: set[str] = set()  # brokers that know no members
         self.stuck: set[MessageQueue] = set()
         self.hung: set[MessageQueue] = set()
@@ -438,8 +439,15 @@ class Fleet:
                         offsets.broker += round(self.rate * self.every)
                         if queue in consumed:
                             self._consume(queue, offsets)
-                        elif not self.popped.isdisjoint((broker, f"{broker}{queue.queue_id}")):
+                        elif queue not in self.stuck and not self.popped.isdisjoint((broker, f"{broker}{queue_id}")):
                             offsets.pulled = offsets.consumer = offsets.broker
+
+        for broker, number in self.come_back.items():
+            queue = MessageQueue(f"%RETRY%{self.state.group}_T", broker, 0)
+            self.asked_one_by_one.add(queue)
+            offsets = self.offsets.setdefault(queue, Offsets())
+            offsets.broker += number
+            offsets.pulled = offsets.consumer = offsets.broker
 
     def _consume(self, queue: MessageQueue, offsets: Offsets) -> None:
         if queue in self.hung:

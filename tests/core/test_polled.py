@@ -9,6 +9,7 @@ from msgspec.structs import replace as with_fields
 from schemas.events import TopicPolls
 from schemas.facts import BrokerPolls, GroupFact, Kind
 from schemas.identity import MessageQueue, proxy_name
+from schemas.observed import BlockedQueue, HeadBlocked
 from schemas.reasons import Reason, ReasonKind
 from streaming.core.evidence.polls import PolledQueue
 from streaming.core.findings.polled import judge_polled
@@ -190,9 +191,7 @@ def test_of_a_fifo_group_that_nobody_is_seen_to_poll_it_is_not_known_why() -> No
     assert fleet.kinds() == {"a": {"UNKNOWN"}, "b": {"POLLED"}}
     fleet.polls["a"] = 4  # its head is blocked: clients wait though messages do
     fleet.run(30)
-    assert fleet.kinds()["a"] == {"POLLED"}
-    fleet.run(120)
-    assert fleet.firing() == {("T", "STALLED")}
+    assert fleet.kinds()["a"] == {"HEAD_BLOCKED"}
 
 
 def test_a_group_that_may_not_consume_is_not_unpolled() -> None:
@@ -696,10 +695,12 @@ SILENT = PolledQueue(
     is_consume_enabled=True, is_broker_covered=True, is_popped_in_part=False, uncovered=(), is_known=True,
     is_seen=False, was_seen=False,
     waiting=9, stands_still=True, is_to_be_consumed=True, silent_ms=60_000, enough_ms=60_000, was_free=True,
-    is_in_no_report=False, is_taken_elsewhere=False, is_orderly=False, pulls=False,
+    is_in_no_report=False, is_taken_elsewhere=False, is_orderly=False, head_blocked=None, is_blocked_for_long=False,
+    pulls=False,
     is_silent_since_proxy=False, last_change=None, proxy_away=None,
 )  # fmt: skip
 AWAY = Reason(ReasonKind.PROXY_AWAY)
+BLOCKED = HeadBlocked(queues=(BlockedQueue("a", 0, 67, 9),), waiting=9, stands_ms=60_000, polled_ts=1)
 
 
 @pytest.mark.parametrize(
@@ -729,6 +730,9 @@ AWAY = Reason(ReasonKind.PROXY_AWAY)
         ({"proxy_away": AWAY}, Kind.SETTLING),
         ({"last_change": Reason(ReasonKind.ROUTE_CHANGED)}, Kind.SETTLING),
         ({"proxy_away": AWAY, "is_seen": True}, Kind.POLLED),
+        ({"head_blocked": BLOCKED, "is_seen": True}, Kind.HEAD_BLOCKED),
+        ({"head_blocked": BLOCKED, "is_known": False}, Kind.UNKNOWN),
+        ({"head_blocked": BLOCKED, "is_consume_enabled": False}, Kind.CONSUME_DISABLED),
     ],
 )
 def test_rules(fields: dict[str, object], kind: Kind) -> None:

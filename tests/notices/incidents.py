@@ -240,6 +240,19 @@ def _by_kind() -> dict[str, Notice]:
                   queues=queues(0, 1, expected=None), clients=(client(A, 7, start_ts=()), client(B, 8, start_ts=())),
                   **waits),
         ),
+        "HEAD_BLOCKED": notice(
+            alert("HEAD_BLOCKED", None,
+                  o.HeadBlocked(queues=(o.BlockedQueue("broker-a", 1, 90_400, 712),
+                                        o.BlockedQueue("broker-a", 0, 67, 268)),
+                                waiting=980, stands_ms=310_000, polled_ts=SINCE + 290_000),
+                  severity="warning", queues=queues(0, 1, expected=None), **waits),
+        ),
+        "CONSUMED_AGAIN": notice(
+            alert("CONSUMED_AGAIN", None,
+                  o.ConsumedAgain(again=1_340, taken=1_610, counted_ms=560_000, since_ts=SINCE - 300_000,
+                                  broker_names=("broker-a", "broker-b"), retry_topics=("%RETRY%orders_T_ORDER",)),
+                  severity="warning"),
+        ),
         "SHARED_CLIENT_ID": notice(
             alert("SHARED_CLIENT_ID", "SAME_CLIENT_ID",
                   o.SameClientId(client_id=A, instances=2, addresses=("10.0.0.1:5000", "10.0.0.2:5000")),

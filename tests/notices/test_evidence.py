@@ -70,6 +70,18 @@ SAID = [
      "至少 1 条消息会被重复消费：a/0 从 9 退到 8；另有 2 个队列；1 读取后，2 读到的位点变低；"
      "当时可能有两个客户端同时消费；"
      "成员在 3 有变更；人工重置位点看起来也是这样，拉取消费者自行 seek 也是"),
+    (o.HeadBlocked(queues=(o.BlockedQueue("a", 0, 67, 9), o.BlockedQueue("a", 1, 70, 1)), waiting=12, stands_ms=95_000,
+                   polled_ts=3, more=1),
+     "12 messages wait behind the first of a/0 (offset 67), a/1 (offset 70), and of 1 more queue; these were handed out"
+     " and have not been acknowledged for 95 s; a client polled meanwhile, at 3, and got none",
+     "12 条消息排在 a/0（位点 67）, a/1（位点 70） 和另外 1 个队列 的首条消息之后；首条消息已投递，95 秒未被确认；"
+     "其间 3 有客户端轮询，但没有得到消息"),
+    (o.ConsumedAgain(again=1, taken=4, counted_ms=400_000, since_ts=2, broker_names=("a", "b"),
+                     retry_topics=("%RETRY%g_T",)),
+     "1 message came back in 400 s, while clients took 4, on a, b (%RETRY%g_T): refused, or not acknowledged in time;"
+     " some have come back since 2",
+     "400 秒内有 1 条消息被退回重新投递，同期客户端取走 4 条（a, b；%RETRY%g_T）：处理失败，或未在不可见时间内确认；"
+     "自 2 起持续"),
     (o.NoMemberListed(waiting=None, at_least=False), "no broker lists a member; how many messages wait is not known",
      "没有任何 Broker 列出成员；堆积的消息数未知"),
     (o.NoMemberListed(waiting=9, at_least=False, at_proxies=True, proxies_away=("10.0.0.5:8080",)),

@@ -1,5 +1,7 @@
 """The alerts that the present evidence supports, with their queues, and whether they may fire yet."""
 
+from collections.abc import Callable, Iterable
+
 from msgspec import Struct
 
 from schemas.facts import Kind, Severity
@@ -9,13 +11,19 @@ from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.stalls import is_harm, is_not_pulled, is_overdue, stall_of
 from streaming.core.finding_kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSETS, KINDS, fires_after_ms
 from streaming.core.findings.group_findings import severity_of
-from streaming.core.findings.polled import not_polled_of
+from streaming.core.findings.polled import head_blocked_of, not_polled_of
 from streaming.core.findings.queue_facts import QueueSince, Since
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import GroupFinding
 from streaming.core.state.group import Group
 from streaming.core.state.members import expected_back_by, missed_since_ts
 
+# Evidence of all queues of an alert, made from that of each.
+OF_ALL_QUEUES: dict[Kind, Callable[[Iterable[Part | None]], Part]] = {
+    Kind.UNPOLLED: not_polled_of,
+    Kind.HEAD_BLOCKED: head_blocked_of,
+}
+_WORST_FIRST = tuple(Severity)
 # Findings about members that a rolling deploy may bring about, and end.
 COME_OF_DEPLOYS = frozenset({Kind.INCONSISTENT_SUBSCRIPTION, Kind.MEMBERS_SPLIT})
 
@@ -67,9 +75,8 @@ def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[i
     # a stall of queues that are left to these has waited for longer already than a deploy leaves a queue to nobody
     is_left_to_non_reporting = all(findings.evidence.is_left_to_non_reporting(index) for index in queues)
     may_wait = kind is not Kind.SLOW_CONSUMER and not is_left_to_non_reporting
-    is_critical = any(v.severity is Severity.CRITICAL for v in verdicts)
     return AlertCandidate(
-        severity=Severity.CRITICAL if is_critical else verdicts[0].severity,
+        severity=min((verdict.severity for verdict in verdicts), key=_WORST_FIRST.index),
         cause=None if cause is None else cause.value,
         of_finding=_of_finding(findings, kind, queues),
         of_cause=None if why is None else why.observed,
@@ -85,11 +92,11 @@ def _candidate(group: Group, findings: TopicFindings, kind: Kind, queues: list[i
 
 
 def _of_finding(findings: TopicFindings, kind: Kind, queues: list[int]) -> Part | None:
-    """Evidence of the finding: of a stall how much waits in all of its queues, else that of one of its queues."""
+    """Evidence of the finding: how much waits in all of its queues, where they wait; else that of one of its queues."""
     if kind is Kind.STALLED:
         return stall_of(findings.evidence, queues)
-    if kind is Kind.UNPOLLED:
-        return not_polled_of(findings.verdicts[index].observed for index in queues)
+    if kind in OF_ALL_QUEUES:
+        return OF_ALL_QUEUES[kind](findings.verdicts[index].observed for index in queues)
     return next((v.observed for index in queues if (v := findings.verdicts[index]).observed is not None), None)
 
 

@@ -19,6 +19,7 @@ from streaming.core.finding_kinds import (
     KINDS,
     WHATEVER_MEMBERS_RUN,
 )
+from streaming.core.findings.consumed_again import is_counted_anew
 from streaming.core.findings.queue_facts import Since
 from streaming.core.findings.verdict import Verdict
 from streaming.core.state.group import Group
@@ -199,6 +200,8 @@ def _is_open(group: Group, alert: Alert, at: RoundResult) -> bool:
         return not at.evidence.members or bool(at.evidence.uncovered)
     if alert.kind == Kind.NO_MEMBERS and _may_be_gone_again(group, at.evidence):
         return True
+    if alert.kind == Kind.CONSUMED_AGAIN and is_counted_anew(at.evidence, alert.topic):
+        return True
     return bool(at.evidence.uncovered) or any(is_undecided(group, alert, index, at) for index in alert.queues)
 
 
@@ -223,6 +226,8 @@ def is_undecided(group: Group, alert: Alert, index: int, at: RoundResult) -> boo
         # a slow consumer goes on when something is consumed, a stall is over already when something is pulled
         goes_on = is_seen_to_be_consumed if alert.kind == Kind.SLOW_CONSUMER else is_seen_to_move
         return verdict.kind not in BY_OFFSETS and not goes_on(group, group.state.queues[index])
+    if alert.kind == Kind.HEAD_BLOCKED:  # over once something is acknowledged
+        return verdict.kind is not Kind.HEAD_BLOCKED and not is_seen_to_be_consumed(group, group.state.queues[index])
     if alert.kind == Kind.UNPOLLED and (verdict.kind in BY_POLLS or is_seen_to_move(group, group.state.queues[index])):
         return False  # remoting clients took the place of gRPC clients where it moves
     return (verdict.by_reports or verdict.kind) not in DECIDED_BY_REPORTS

@@ -25,6 +25,8 @@ class NextStep(Enum):
     THREADS = "threads of the client's process"
     ROUTE = "route of the topic"
     PROGRESS = "offsets of the group"
+    MESSAGE = "message that blocks a queue"
+    RETRY_TOPIC = "topic into which messages come back"
     INSPECT = "evenkeel inspect"
     EXPLAIN = "evenkeel explain"
 

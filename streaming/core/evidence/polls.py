@@ -7,9 +7,11 @@ Signs of a client are a poll that waits at the broker, and an offset there that 
 need be seen of a client that is busy with what it has taken. So it is proven only of some queues that nobody polls:
 the last sign was a poll that waited, so its client was free; or nothing was ever taken there. It is probable, and needs
 a longer silence, if clients take messages at other brokers all the while (a client that is full of those of one broker
-may do so, too); or if the last sign came before a proxy stopped answering. Of FIFO groups an offset moves only when
-messages are acknowledged. A SimpleConsumer polls one broker of one topic after the other, and only while its
-application calls receive(): its silence proves nothing.
+may do so, too); or if the last sign came before a proxy stopped answering. A SimpleConsumer polls one broker of one
+topic after the other, and only while its application calls receive(): its silence proves nothing.
+
+Of FIFO groups an offset moves only when messages are acknowledged, and no other message of a queue is handed out before
+(``ConsumerOrderInfoManager.checkBlock``). So where a poll waits although messages do, the first of them was handed out.
 
 A remoting client that pops stops only at the places where it has many messages in hand (``popThresholdForQueue``). So
 that messages are taken elsewhere does not show that it is alive and free. Those who poll a single queue may all have
@@ -22,13 +24,16 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from schemas.events import ANY_QUEUE
+from schemas.facts import Kind, Severity
 from schemas.identity import proxy_address
+from schemas.observed import BlockedQueue, HeadBlocked, counted
 from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from streaming.core.evidence.exclusions import PULLS
-from streaming.core.evidence.stalls import is_to_be_consumed
+from streaming.core.evidence.stalls import is_not_consumed, is_overdue, is_to_be_consumed
 from streaming.core.evidence.topic_evidence import TopicEvidence
 from streaming.core.finding_kinds import HOLD_NO_MEMBERS_MS
-from streaming.core.state.group_state import Polls
+from streaming.core.state.group_state import FINDING_CODES, SEVERITY_CODES, Polls
+from streaming.core.state.offsets import unconsumed_ms
 from streaming.core.state.queue_state import Queue
 
 LONGEST_POLL_MS = 20_000  # ProxyConfig.grpcClientConsumerMaxLongPollingTimeoutMillis; of remoting clients 15 s
@@ -74,6 +79,8 @@ class PolledQueue(Struct, frozen=True, kw_only=True, gc=False):
     is_in_no_report: bool  # every member has said what it pops, and none pops the queue
     is_taken_elsewhere: bool  # messages were taken at other brokers all the while
     is_orderly: bool
+    head_blocked: HeadBlocked | None  # messages wait behind one that is not acknowledged; None: that is not proven
+    is_blocked_for_long: bool  # for clearly longer than a message takes
     pulls: bool  # by a SimpleConsumer
     is_silent_since_proxy: bool  # the last sign came before a proxy stopped answering
     last_change: Reason | None  # of members or routes, while clients may not have followed it; None: they have
@@ -90,6 +97,7 @@ def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
     taken_ts = max((one.moved_ts for one in elsewhere), default=0) if _is_by_proxy(topic) else 0
     is_in_no_report = not is_at_any and topic.popped is not None and index not in topic.popped
     was_free = 0 < polls.polled_ts >= polls.moved_ts or _is_untouched(topic, queue, polls)
+    blocked = _head_blocked(topic, queue, polls)
     lives_elsewhere = elsewhere_ts - silent_ts >= timing.stall_ms + LONGEST_POLL_MS
     return PolledQueue(
         is_consume_enabled=topic.of_group.consume_enable is not False,
@@ -113,6 +121,8 @@ def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
         is_in_no_report=is_in_no_report,
         is_taken_elsewhere=taken_ts - silent_ts >= timing.consume_stall_ms - timing.stall_ms,
         is_orderly=topic.of_group.orderly,
+        head_blocked=blocked,
+        is_blocked_for_long=blocked is not None and _is_blocked_for_long(topic, queue),
         pulls=pulls,
         is_silent_since_proxy=bool(silent_since_proxies(topic, queue)),
         last_change=topic.why_settling if topic.now < topic.grace.ready_ts else None,
@@ -141,6 +151,32 @@ def _polls_of(topic: TopicEvidence, queue: Queue) -> Polls:
 
 def _is_by_proxy(topic: TopicEvidence) -> bool:
     return topic.of_group.exclusion is ReasonKind.PROXY_CLIENT
+
+
+def _head_blocked(topic: TopicEvidence, queue: Queue, polls: Polls) -> HeadBlocked | None:
+    """None if it is not proven, or if no message waits behind the first one. Remoting clients pop in no order.
+
+    A poll must have waited lately, after the offset had stopped. What was found goes on though members change.
+    """
+    behind = queue.consumer_lag - 1
+    is_polled = polls.read_ts - polls.polled_ts < topic.timing.stall_ms and polls.polled_ts > queue.unconsumed_since_ts
+    is_fifo = topic.of_group.orderly and _is_by_proxy(topic)
+    if not is_fifo or not queue.unconsumed_since_ts or behind <= 0 or not is_polled:
+        return None
+    was_blocked = FINDING_CODES[queue.finding] is Kind.HEAD_BLOCKED and is_to_be_consumed(topic.of_group, queue)
+    if not was_blocked and not is_not_consumed(topic, queue, topic.timing.stall_ms):
+        return None
+    head = queue.broker_offset - queue.consumer_lag
+    named = BlockedQueue(topic.broker_name(queue.broker), queue.queue_id, head, counted(behind))
+    stands_ms = unconsumed_ms(queue)
+    return HeadBlocked(queues=(named,), waiting=named.behind, stands_ms=stands_ms, polled_ts=polls.polled_ts)
+
+
+def _is_blocked_for_long(topic: TopicEvidence, queue: Queue) -> bool:
+    """A listener may work on one message for long, and a client that is gone may have had it for three minutes."""
+    was_long = (FINDING_CODES[queue.finding], SEVERITY_CODES[queue.severity]) == (Kind.HEAD_BLOCKED, Severity.WARNING)
+    is_long = is_not_consumed(topic, queue, topic.timing.consume_stall_ms)
+    return was_long or is_long or is_overdue(topic.of_group, queue)
 
 
 def are_polls_known(topic: TopicEvidence, queue: Queue) -> bool:

@@ -10,6 +10,7 @@ from schemas.observed import MoreMembersThanQueues
 from streaming.core.evidence.exclusions import OF_WHOLE_GROUPS
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import KINDS, WHATEVER_MEMBERS_RUN
+from streaming.core.findings.consumed_again import consumed_again
 from streaming.core.findings.inconsistent_subscription import inconsistent_subscription
 from streaming.core.findings.members_split import members_split
 from streaming.core.findings.no_members import no_members
@@ -41,6 +42,7 @@ def _every_finding(evidence: GroupEvidence, since: Since) -> Iterator[GroupFindi
     yield from members_split(evidence)
     yield from unreadable_queues(evidence, since)
     yield from offsets_went_back(evidence)
+    yield from consumed_again(evidence)
     yield from no_members(evidence)
     yield from rebalance_storm(evidence)
     yield from idle_members(evidence)

@@ -1,12 +1,14 @@
-"""Rules for a queue whose consumers own none: it is POLLED, UNPOLLED, or the evidence is missing.
+"""Rules for a queue whose consumers own none: it is HEAD_BLOCKED, POLLED, UNPOLLED, or not known.
 
 ``evidence.polls`` says what the evidence is, and why clients without a poll need not be silent.
 """
 
 from collections.abc import Callable, Iterable
+from heapq import nlargest
+from operator import attrgetter
 
-from schemas.facts import Kind
-from schemas.observed import NotPolled, Part, counted
+from schemas.facts import Kind, Severity
+from schemas.observed import HeadBlocked, NotPolled, Part, counted
 from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from streaming.core.evidence.polls import PolledQueue
 from streaming.core.finding_kinds import KINDS
@@ -16,6 +18,7 @@ CONSUME_DISABLED = Reason(ReasonKind.CONSUME_DISABLED)
 POLLS_NOT_READ = Reason(ReasonKind.POLLS_NOT_READ)
 NO_POLL_SEEN = Reason(ReasonKind.NO_POLL_SEEN)
 POPPED_IN_PART = Reason(ReasonKind.POPPED_IN_PART)
+MOST_QUEUES = 20
 
 
 def disabled(q: PolledQueue) -> Verdict | None:
@@ -29,6 +32,14 @@ def not_known(q: PolledQueue) -> Verdict | None:
     if not q.is_broker_covered:
         return _found(Kind.UNKNOWN, Reason(ReasonKind.NO_ANSWER, ReasonDetails(broker_names=q.uncovered)))
     return None if q.is_known else _found(Kind.UNKNOWN, POLLS_NOT_READ)
+
+
+def head_blocked(q: PolledQueue) -> Verdict | None:
+    """INFO while the listener may just need long for one message: that is told, and nobody is called."""
+    if q.head_blocked is None:
+        return None
+    severity = Severity.WARNING if q.is_blocked_for_long else Severity.INFO
+    return Verdict(Kind.HEAD_BLOCKED, severity, None, [], None, observed=q.head_blocked)
 
 
 def polled(q: PolledQueue) -> Verdict | None:
@@ -62,7 +73,7 @@ def not_seen(q: PolledQueue) -> Verdict:
 
 
 Rule = Callable[[PolledQueue], Verdict | None]
-RULES: tuple[Rule, ...] = (disabled, not_known, polled, settling, unpolled)
+RULES: tuple[Rule, ...] = (disabled, not_known, head_blocked, polled, settling, unpolled)
 
 
 def judge_polled(q: PolledQueue) -> Verdict:
@@ -72,6 +83,19 @@ def judge_polled(q: PolledQueue) -> Verdict:
 
 def _found(kind: Kind, reason: Reason | None = None, observed: Part | None = None) -> Verdict:
     return Verdict(kind, KINDS[kind].severity, reason, [], None, observed=observed)
+
+
+def head_blocked_of(observed: Iterable[Part | None]) -> HeadBlocked:
+    """Which of several queues are blocked, and how many messages wait behind their first ones."""
+    parts = [one for one in observed if isinstance(one, HeadBlocked)]
+    queues = [queue for one in parts for queue in one.queues]
+    return HeadBlocked(
+        queues=tuple(nlargest(MOST_QUEUES, queues, attrgetter("behind"))),
+        waiting=counted(sum(one.waiting for one in parts)),
+        stands_ms=max(one.stands_ms for one in parts),
+        polled_ts=max(one.polled_ts for one in parts),
+        more=len(queues) - MOST_QUEUES if len(queues) > MOST_QUEUES else None,
+    )
 
 
 def not_polled_of(observed: Iterable[Part | None]) -> NotPolled:

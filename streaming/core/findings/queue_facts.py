@@ -149,7 +149,7 @@ def began_ts(queue: Queue, kind: Kind) -> int:
     """
     if kind is Kind.STALLED and queue.stalled_ms > 0:
         return queue.progress_ts - queue.stalled_ms
-    if kind in BY_OFFSETS or kind is Kind.UNPOLLED:
+    if kind in BY_OFFSETS or kind in (Kind.UNPOLLED, Kind.HEAD_BLOCKED):
         return queue.unconsumed_since_ts or queue.since_ts
     return (kind in NOT_RIGHT_BY_REPORTS and queue.unhealthy_since_ts) or queue.since_ts
 

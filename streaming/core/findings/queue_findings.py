@@ -73,7 +73,7 @@ def _judge_polled(q: QueueEvidence) -> Verdict:
     """By polls, unless messages have waited for ten minutes: that is STALLED, whatever polls say."""
     are_known = are_polls_known(q.topic, q.queue)
     by_polls = judge_polled(polled_queue(q.topic, q.index)) if are_known else _excluded(q.topic)
-    alerts_sooner = by_polls.kind is Kind.UNPOLLED and q.fired_stall is None
+    alerts_sooner = by_polls.kind in (Kind.UNPOLLED, Kind.HEAD_BLOCKED) and q.fired_stall is None
     by_offsets = judge_by_offsets(record_of(q)) if is_overdue(q.topic.of_group, q.queue) and not alerts_sooner else None
     return by_polls if by_offsets is None else by_offsets
 

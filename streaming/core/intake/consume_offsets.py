@@ -7,7 +7,9 @@ offset has moved, without a gap between readings. It tells sooner.
 
 from schemas.events import ANY_QUEUE, ConsumeProgress, QueueOffsets, QueueProgress, TopicOffsets
 from schemas.facts import Kind
+from schemas.identity import is_retry_topic
 from streaming.core.intake.polls import polls_shown_by
+from streaming.core.intake.redeliveries import count_come_back, count_taken
 from streaming.core.intake.setbacks import follow_setbacks, note_setback
 from streaming.core.settings import Timing
 from streaming.core.state.group import Group
@@ -28,10 +30,15 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
         queue = group.state.queues[group.queue(topic, index, progress.queue_id)]
         if event.ts <= queue.progress_ts:
             continue
-        if polls and queue.progress_ts and (_is_progress(queue, progress) or _is_pulled(queue, progress)):
-            for one in (polls.get(ANY_QUEUE), polls.get(progress.queue_id)):
-                if one is not None:
-                    one.moved_ts = max(one.moved_ts, event.ts)
+        if polls and queue.progress_ts:
+            if _is_progress(queue, progress) or _is_pulled(queue, progress):
+                for one in (polls.get(ANY_QUEUE), polls.get(progress.queue_id)):
+                    if one is not None:
+                        one.moved_ts = max(one.moved_ts, event.ts)
+            if (at_any := polls.get(ANY_QUEUE)) is not None:
+                if is_retry_topic(event.topic):
+                    count_come_back(group, at_any, queue, progress, event.ts)
+                count_taken(at_any, queue, progress)
         was_counted = queue.counted_since_ts
         if progress.consumer_offset < 0:
             progress = _counted_from_what_is_known(queue, progress, event.ts)

@@ -5,7 +5,7 @@ of a busy group have all of their polls answered at once. Then its offsets move.
 """
 
 from schemas.events import ANY_QUEUE, TopicPolls
-from schemas.identity import is_retry_topic, retry_topic
+from schemas.identity import is_retry_topic
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Polls, Topic
 
@@ -40,14 +40,12 @@ def _may_be_polled(topic: Topic, broker: int, queue_id: int) -> bool:
 def polls_shown_by(group: Group, topic: Topic, broker: int) -> dict[int, Polls]:
     """The polls by which messages of a topic on a broker are taken, by queue id; empty: nothing is known of them.
 
-    Messages that are given out again are in ``%RETRY%group_topic``, or ``%RETRY%group+topic``. Polls of the topic
-    itself take them, too (``KeyBuilder.buildPopRetryTopic``), those at any of its queues.
+    Messages that are given out again are in a retry topic. Polls at any queue of the topic itself take them, too.
     """
     if topic.polls:
         return topic.polls_at(broker)
     if not is_retry_topic(topic.name):
         return {}
-    own = retry_topic(group.state.group)
-    popped = group.known_topic(topic.name[len(own) + 1 :]) if topic.name.startswith(own) else None
-    at_any = None if popped is None else popped.polls_at(broker).get(ANY_QUEUE)
+    polled = group.taken_with(topic)
+    at_any = None if polled is None else polled.polls_at(broker).get(ANY_QUEUE)
     return {} if at_any is None else {ANY_QUEUE: at_any}

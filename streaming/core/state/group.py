@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from schemas.facts import Fact, Payload
-from schemas.identity import MessageQueue
+from schemas.identity import MessageQueue, popped_topic
 from streaming.core.settings import GroupRule, Settings, Timing
 from streaming.core.state.group_state import (
     Broker,
@@ -67,6 +67,11 @@ class Group:
             index = _added(name, Topic(name), self._topics, self.state.topics)
             self.request_evaluation()
         return index
+
+    def taken_with(self, topic: Topic) -> Topic | None:
+        """The topic whose messages come back in this POP retry topic, and whose polls take them from it; None: none."""
+        name = popped_topic(self.state.group, topic.name)
+        return None if name is None else self.known_topic(name)
 
     def known_topic(self, name: str) -> Topic | None:
         """The topic, if anything is known of it."""

@@ -19,7 +19,7 @@ SEVERITY_CODES: tuple[Severity, ...] = (Severity.NONE, Severity.CRITICAL, Severi
 FINDING_CODES: tuple[Kind, ...] = (
     Kind.UNKNOWN, Kind.EXCLUDED, Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER,
     Kind.CONSUME_DISABLED, Kind.SETTLING, Kind.PHANTOM, Kind.MISPLACED, Kind.MATCH, Kind.NO_MEMBERS,
-    Kind.UNPOLLED, Kind.POLLED,
+    Kind.UNPOLLED, Kind.POLLED, Kind.HEAD_BLOCKED,
 )  # fmt: skip
 
 
@@ -81,6 +81,23 @@ class RouteCopies(Packed):
     agreed_ts: int = 0  # when that ended last; 0: it has not
 
 
+class Redelivered(Packed):
+    """Messages of a topic that come back on one broker: how many came into its POP retry topic there lately.
+
+    They are counted in periods of ``consume_stall_ms``: the present one, and the one before.
+    """
+
+    began_ts: int  # since when some have come back all the time, and are counted
+    grown_ts: int  # when some were last seen to have come back
+    read_ts: int  # when the retry topic was read last
+    period_ts: int  # when the present period began
+    before_ts: int = 0  # when the period before began; 0: there was none
+    again: int = 0  # messages that came back in the present period
+    taken: int = 0  # messages that clients took in the present period, those that came back among them
+    again_before: int = 0
+    taken_before: int = 0
+
+
 class Polls(Packed):
     """The polls of the group that wait at one broker for messages of a topic, as its newest answer says.
 
@@ -94,6 +111,7 @@ class Polls(Packed):
     moved_ts: int = 0  # when an offset of the topic there was last seen to have moved; 0: none was since polls are read
     queue_id: int = ANY_QUEUE
     told_waiting: int = -1  # ``waiting`` by the newest fact of the group; -1: none has said it
+    redelivered: Redelivered | None = None  # None: none of its messages has come back lately
 
 
 class Topic(Packed):

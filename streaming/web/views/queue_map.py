@@ -44,6 +44,7 @@ MARK_WITHOUT_OWNER: dict[str, str] = {
     Kind.EXCLUDED: "excluded",
     Kind.CONSUME_DISABLED: "excluded",
     Kind.UNPOLLED: "unpolled",
+    Kind.HEAD_BLOCKED: "blocked",
     Kind.POLLED: "polled",
 }
 
