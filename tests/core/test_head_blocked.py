@@ -184,6 +184,17 @@ def test_one_message_that_takes_long_blocks_no_other() -> None:
     block(fleet, "a0")
     fleet.run(500)
     assert fleet.finding("a0").finding == "POLLED"
+    fleet.run(200)
+    assert (fleet.finding("a0").finding, fleet.finding("a0").severity) == (KIND, "warning")
+    assert shown(fleet).queues == (BlockedQueue("a", 0, 100, 0),)
+    assert fleet.fired() == {("T", KIND)}
+
+
+def test_a_message_behind_one_that_takes_long_makes_it_a_finding() -> None:
+    fleet = fifo(rate=0)
+    fleet.offsets[MessageQueue("T", "a", 0)] = Offsets(broker=101, consumer=100, pulled=100)
+    block(fleet, "a0")
+    fleet.run(200)
     fleet.offsets[MessageQueue("T", "a", 0)].broker = 102
     fleet.run(40)
     assert fleet.finding("a0").finding == KIND

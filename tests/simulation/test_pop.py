@@ -186,6 +186,22 @@ def test_without_the_rule_that_finds_it_it_is_found_late(monkeypatch: pytest.Mon
     assert expected.found is None
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("head_blocked", Kind.HEAD_BLOCKED),
+        ("listeners_hang", Kind.HEAD_BLOCKED),
+        ("not_acknowledged", Kind.CONSUMED_AGAIN),
+    ],
+)
+def test_messages_that_are_not_acknowledged_are_found(name: str, kind: Kind) -> None:
+    run = play(name, "x3")
+    (expected,) = run.expected
+    assert expected.found is not None
+    assert expected.found.kind is kind
+    assert [page.kind for page in run.pages if not page.is_true] == []
+
+
 def test_clients_that_are_silent_since_their_proxies_restarted_are_found_with_the_cause() -> None:
     (expected,) = play("silent_since_a_restart", "s1").expected
     assert expected.found is not None

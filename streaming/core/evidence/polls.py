@@ -154,14 +154,17 @@ def _is_by_proxy(topic: TopicEvidence) -> bool:
 
 
 def _head_blocked(topic: TopicEvidence, queue: Queue, polls: Polls) -> HeadBlocked | None:
-    """None if it is not proven, or if no message waits behind the first one. Remoting clients pop in no order.
+    """None if it is not proven, or if no message waits behind the first one, unless that has taken ten minutes.
 
     A poll must have waited lately, after the offset had stopped. What was found goes on though members change.
+    Remoting clients pop in no order.
     """
     behind = queue.consumer_lag - 1
     is_polled = polls.read_ts - polls.polled_ts < topic.timing.stall_ms and polls.polled_ts > queue.unconsumed_since_ts
     is_fifo = topic.of_group.orderly and _is_by_proxy(topic)
-    if not is_fifo or not queue.unconsumed_since_ts or behind <= 0 or not is_polled:
+    if not is_fifo or not queue.unconsumed_since_ts or not is_polled:
+        return None
+    if behind <= 0 and not is_overdue(topic.of_group, queue):
         return None
     was_blocked = FINDING_CODES[queue.finding] is Kind.HEAD_BLOCKED and is_to_be_consumed(topic.of_group, queue)
     if not was_blocked and not is_not_consumed(topic, queue, topic.timing.stall_ms):

@@ -21,6 +21,9 @@ READINGS_S = 45  # two readings of the offsets, 20 s apart, and a round
 TEN_MINUTES_S = 600 + READINGS_S
 BUSY_S = 300 + READINGS_S  # clients may be busy with what they have taken
 LACKING_S = 90  # until a broker counts as one that does not know the group
+BLOCKED_S = 450 + 60 + READINGS_S  # 300 s, half as long again after a change, and a new owner of a FIFO queue
+COUNTED_S = 190 + 300 + 2 * READINGS_S  # what a client had that left shortly before is not counted
+COME_BACK, COME_BACK_MS = 0.65, 10_000  # that share of messages, after so long; clients can take three times as many
 AWAY_S = (30, 60)  # for how long a proxy or a broker is away
 HUNG_MS = 1 << 40  # what a listener takes that hangs
 OLD_OFFSETS_S = 140
@@ -202,9 +205,34 @@ def listeners_hang(group: PopGroup) -> Undo:
     return partial(group.set_work_ms, usual_ms)
 
 
+def not_acknowledged(group: PopGroup) -> Undo:
+    """Listeners take longer than messages are invisible to others, so that most of them come back."""
+    fleet = group.fleet
+    taken: dict[str, int] = {}
+    is_active = [True]
+
+    def come_back() -> None:
+        for name, popping in fleet.poppings.items() if is_active else ():
+            popping.catch_up(fleet.now)
+            total = sum(max(0, queue.committed) for queue in popping.queues)
+            popping.revive(int(COME_BACK * (total - taken.get(name, total))))
+            taken[name] = total
+        if is_active:
+            fleet.clock.after(COME_BACK_MS, come_back)
+
+    come_back()
+    return is_active.clear
+
+
+def _blocked_s(shape: PopShape) -> int:
+    """While few messages come, none may wait behind the first."""
+    return BLOCKED_S if shape.rate else TEN_MINUTES_S
+
+
 FIFO, UNEXPLAINED = {"kind": "fifo"}, (Cause.UNEXPLAINED,)
 UNPOLLED, STALLED = (Kind.UNPOLLED, Kind.STALLED), (Kind.STALLED, Kind.UNPOLLED)
 AtLast = partial(PopFault, kinds=STALLED, due_s=lambda _: TEN_MINUTES_S, causes=UNEXPLAINED)
+Blocked = partial(PopFault, kinds=(Kind.HEAD_BLOCKED, Kind.STALLED), due_s=_blocked_s, needs=FIFO)
 POP_FAULTS: tuple[PopFault, ...] = (
     PopFault(
         broker_not_reached,
@@ -245,7 +273,8 @@ POP_FAULTS: tuple[PopFault, ...] = (
     PopFault(all_left, (Kind.NO_MEMBERS,), lambda _: 120 + READINGS_S),
     PopFault(all_killed, (Kind.NO_MEMBERS,), lambda _: 130 + 120 + READINGS_S),
     PopFault(old_offsets, (Kind.OFFSETS_WENT_BACK,), lambda _: AWAY_S[1] + 130, {**FIFO, "rate": 5}, least_brokers=2),
-    AtLast(head_blocked, needs=FIFO),
-    AtLast(listeners_hang, needs=FIFO),
+    Blocked(head_blocked),
+    Blocked(listeners_hang),
+    PopFault(not_acknowledged, (Kind.CONSUMED_AGAIN,), lambda _: COUNTED_S, {"kind": "push", "rate": 5}),
 )
 POP_FAULT_NAMED = {fault.name: fault for fault in POP_FAULTS}

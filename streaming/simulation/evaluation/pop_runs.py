@@ -33,6 +33,7 @@ CHURN = (scale_out, scale_in, restart, clients_move)  # shortly before
 OPERATIONS_A_RUN = 6
 PAUSE_S = (40, 240)  # between two
 STOOD_MS = 60_000  # of messages that nobody takes: the shortest time that a page may be about
+BLOCKED_MS = 300_000  # of a FIFO queue whose first message is not acknowledged
 LASTING_MS = 600_000  # in healthy operation
 OF_WAITING = frozenset({Kind.UNPOLLED, Kind.STALLED, Kind.NO_MEMBERS})
 
@@ -122,6 +123,8 @@ def _is_true(group: PopGroup, detector: Detector, page: Page, active: ActivePopF
         return all(fleet.poppings[queue.broker_name].was_silent(ts) for queue in page.queues)
     if page.kind in (Kind.STALLED, Kind.SLOW_CONSUMER):
         return _stood_ms(group, page) >= STOOD_MS
+    if page.kind is Kind.HEAD_BLOCKED:
+        return _stood_ms(group, page) >= BLOCKED_MS
     if page.kind is Kind.NO_MEMBERS:
         return any(ts - LOOKS_BACK_MS <= confirmed_ts <= ts for _, confirmed_ts in detector.confirmed)
     if page.kind is Kind.OFFSETS_WENT_BACK:
