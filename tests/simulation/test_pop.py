@@ -1,7 +1,10 @@
 """Groups of gRPC clients behind proxies: what proxies and brokers say of them, and what is found."""
 
+from itertools import pairwise
+
 import pytest
 
+from schemas.events import AnyEvent, Round
 from schemas.facts import Cause, Kind
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.findings import polled
@@ -169,6 +172,20 @@ def test_a_healthy_group_is_found_polled_and_calls_nobody() -> None:
     kinds = {fact.payload.finding for fact in detector.facts if hasattr(fact.payload, "finding")}
     assert Kind.POLLED.value in kinds
     assert not alerts_fired(detector)
+
+
+def test_a_broker_of_which_nothing_was_ever_taken_is_not_at_rest() -> None:
+    """Its offsets are read as often as where messages are known to wait."""
+    group = group_of()
+    group.fleet.brokers["broker-1"].knows_group = False
+    events: list[AnyEvent] = []
+    Detector(group.fleet, DEFAULT_SETTINGS, events.append)
+    group.warm_up()
+    group.fleet.run(300)
+    rounds = [event for event in events if isinstance(event, Round)]
+    times = [one.ts for marker in rounds for one in marker.offsets if (one.broker_name, one.topic) == ("broker-1", "T")]
+    assert len(times) > 10
+    assert max(later - ts for ts, later in pairwise(times)) <= 26_000
 
 
 def test_a_broker_that_is_not_reached_is_found() -> None:

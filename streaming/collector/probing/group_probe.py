@@ -322,10 +322,14 @@ class GroupProbe:
         await self._transport.all(self._ask_offsets_of(broker, is_empty, routes) for broker in due)
 
     async def _ask_offsets_of(self, broker: str, is_empty: bool, routes: RoutesOfGroup) -> None:
-        """All topics at once, then those for which the group has never committed an offset there."""
+        """All topics at once, then those for which the group has never committed an offset there.
+
+        Where clients take messages of any queue, a broker at which they never took any is not at rest.
+        """
         answer, asked_ms = await self._transport.consume_stats(broker, self.name)
         self._take(answer)
-        self._shared.offsets.answered(self.name, broker, asked_ms, answer.table)
+        if answer.code != answers.SUCCESS or is_empty or not self._polls.has_clients:
+            self._shared.offsets.answered(self.name, broker, asked_ms, answer.table)
         if answer.code != answers.SUCCESS:
             return
         named = answer.table or ()
@@ -336,9 +340,13 @@ class GroupProbe:
             self._group.know((), committed)
             return  # what it never consumed does not wait for it
         hosted = {topic for topic, route in routes.items() if broker in route.read_queue_nums()}
+        others: list[answers.OffsetRow] = []
         for topic in sorted(hosted - committed - {retry_topic(self.name)}):
-            self._take((await self._transport.consume_stats(broker, self.name, topic))[0])
+            other = (await self._transport.consume_stats(broker, self.name, topic))[0]
+            self._take(other)
+            others += other.table or ()
         if self._polls.has_clients:
+            self._shared.offsets.answered(self.name, broker, asked_ms, (*named, *others))
             await self._ask_polls(broker, routes, named)
         else:
             self._shared.lags.polled(self.name, broker, {})
