@@ -287,7 +287,7 @@ class TopicPolls(Struct, frozen=True, array_like=True, gc=False):
     """How many polls of the group waited at a broker at ``ts`` for messages of a topic that it consumes by POP.
 
     ``queue_id`` -1: for messages of any queue there; the polls at single queues are not among them. A poll waits only
-    while there is no message for it.
+    while there is no message for it. ``is_closed``: the broker lets nobody of the group consume, so none can wait.
     """
 
     broker_name: Name
@@ -295,6 +295,7 @@ class TopicPolls(Struct, frozen=True, array_like=True, gc=False):
     queue_id: Annotated[int, Meta(ge=-1, le=2**31 - 1)]
     ts: Millis
     waiting: Count
+    is_closed: bool = False
 
 
 class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -128,6 +128,7 @@ class Fleet:
         self.no_offsets: set[str] = set()
         self.proxies: dict[str, tuple[str, ...]] = {}  # the ids that each lists, by its name in events
         self.proxy_heartbeat: dict[str, Any] = {}  # of the clients at proxies
+        self.closed: set[str] = set()  # brokers that let nobody of the group consume
         self.polls: dict[str, int] = {}  # that wait for messages of T, by broker, or by queue as "a0"
         self.popped: set[str] = set()  # brokers, or queues as "a0", whose messages are taken by clients that own none
         self.come_back: dict[str, int] = {}  # messages of T that do so each round, by broker; they are taken again
@@ -336,7 +337,9 @@ class Fleet:
             return ()
         places = {place: place.rstrip("0123456789") for place in sorted(self.polls)}
         return tuple(
-            TopicPolls(broker, "T", int(place[len(broker) :] or -1), self._ts(), self.polls[place])
+            TopicPolls(
+                broker, "T", int(place[len(broker) :] or -1), self._ts(), self.polls[place], broker in self.closed
+            )
             for place, broker in places.items()
             if broker not in self.down
         )

@@ -105,6 +105,25 @@ def test_a_broker_that_nobody_polls_is_found_soon() -> None:
     assert fleet.kinds() == {"a": {"POLLED"}, "b": {"POLLED"}}
 
 
+@pytest.mark.parametrize("orderly", [False, True])
+@pytest.mark.parametrize("group", [{}, {"consume_type": "CONSUME_ACTIVELY"}, {"language": "PYTHON"}])
+def test_a_broker_that_lets_nobody_consume_is_found_soon_whoever_was_busy(group: dict[str, str], orderly: bool) -> None:
+    """The last message was taken after the last poll that was seen to wait."""
+    fleet = settled(**group)
+    fleet.round_fields = {"orderly": orderly}
+    fleet.run(60)
+    fleet.silence("a")
+    fleet.run(100)
+    assert not fleet.firing()
+    fleet.closed = {"a"}
+    fleet.run(40)
+    assert fleet.alert("UNPOLLED").state == "firing"
+    assert fleet.kinds() == {"a": {"UNPOLLED"}, "b": {"POLLED"}}
+    fleet.closed, fleet.popped, fleet.polls = set(), set(BROKERS), dict.fromkeys(BROKERS, 2)
+    fleet.run(60)
+    assert fleet.alert("UNPOLLED").state == "resolved"
+
+
 def test_a_broker_that_no_client_ever_reached_is_found() -> None:
     fleet = Popping()
     fleet.offsets = {MessageQueue("T", "a", n): Offsets(100, 0, 0, 0) for n in range(4)}
@@ -693,7 +712,7 @@ def test_state_is_packed_with_its_polls() -> None:
 
 SILENT = PolledQueue(
     is_consume_enabled=True, is_broker_covered=True, is_popped_in_part=False, uncovered=(), is_known=True,
-    is_seen=False, was_seen=False,
+    is_seen=False, was_seen=False, is_closed=False,
     waiting=9, stands_still=True, is_to_be_consumed=True, silent_ms=60_000, enough_ms=60_000, was_free=True,
     is_in_no_report=False, is_taken_elsewhere=False, is_orderly=False, head_blocked=None, is_blocked_for_long=False,
     pulls=False,
@@ -721,6 +740,8 @@ BLOCKED = HeadBlocked(queues=(BlockedQueue("a", 0, 67, 9),), waiting=9, stands_m
         ({"is_orderly": True}, Kind.UNKNOWN),
         ({"is_orderly": True, "is_silent_since_proxy": True}, Kind.UNPOLLED),
         ({"pulls": True}, Kind.UNKNOWN),
+        ({"pulls": True, "is_closed": True}, Kind.UNPOLLED),
+        ({"is_orderly": True, "was_free": False, "is_closed": True}, Kind.UNPOLLED),
         ({"pulls": True, "is_silent_since_proxy": True}, Kind.UNKNOWN),
         ({"is_to_be_consumed": False}, Kind.UNKNOWN),
         ({"is_known": False}, Kind.UNKNOWN),
@@ -753,5 +774,5 @@ def test_nothing_is_unpolled_without_waiting_messages_and_enough_silence(
         assert q.silent_ms >= q.enough_ms
         assert q.is_known
         assert not q.is_seen
-        assert not q.pulls
+        assert not q.pulls or q.is_closed
         assert away is None

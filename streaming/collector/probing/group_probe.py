@@ -379,7 +379,7 @@ class GroupProbe:
         self._shared.lags.polled(self.name, broker, waiting)
 
     def _no_polls(self, broker: str, topic: str, queue_id: int) -> answers.PollsAnswer:
-        """What a broker would say at which nobody of the group can poll: it refuses the question, too."""
+        """Of a broker at which nobody of the group can consume. It would refuse the question, too."""
         return answers.PollsAnswer(
             ts=self._clock.now_ms(),
             cluster=self._shared.cluster,
@@ -388,6 +388,7 @@ class GroupProbe:
             topic=topic,
             queue_id=queue_id,
             waiting=0,
+            is_closed=True,
         )
 
     async def _ask_beyond_read(self, broker: str, named: Collection[answers.OffsetRow], routes: RoutesOfGroup) -> None:

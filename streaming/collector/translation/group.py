@@ -271,8 +271,8 @@ class GroupTranslation:
 
     def _take_polls(self, answer: answers.PollsAnswer) -> None:
         if answer.waiting is not None:
-            polls = TopicPolls(answer.broker, answer.topic, answer.queue_id, answer.end_ts, answer.waiting)
-            self._content.polls.append(polls)
+            at = answer.broker, answer.topic, answer.queue_id
+            self._content.polls.append(TopicPolls(*at, answer.end_ts, answer.waiting, answer.is_closed))
 
     def _changed_routes(self) -> list[AnyEvent]:
         due = self._sent_routes.send_due(self.topics, self._routes)

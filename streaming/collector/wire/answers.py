@@ -199,12 +199,14 @@ class ConsumeStatsAnswer(Brokered, tag="consume_stats", frozen=True, kw_only=Tru
 class PollsAnswer(Brokered, tag="polls", frozen=True, kw_only=True, omit_defaults=True):
     """200055, POLLING_INFO: how many polls of the group wait at a broker for messages of a topic.
 
-    ``queue_id`` -1: of any queue there. A client that pops single queues waits at each of these.
+    ``queue_id`` -1: of any queue there. A client that pops single queues waits at each of these. ``is_closed``: the
+    broker was not asked, since by its answer to 201 nobody of the group can consume there.
     """
 
     topic: str
     queue_id: int = field(name="queueId", default=ANY_QUEUE)
     waiting: int | None = None
+    is_closed: bool = field(name="closed", default=False)
 
 
 class SubscriptionGroupAnswer(Brokered, tag="subscription_group", frozen=True, kw_only=True, omit_defaults=True):

@@ -75,6 +75,7 @@ class PolledQueue(Struct, frozen=True, kw_only=True, gc=False):
     is_to_be_consumed: bool  # its offsets can show whether the group consumes it
     silent_ms: int  # for how long messages had waited without a sign of a client, at the last reading
     enough_ms: int  # of silence: a client that is alive would have been seen
+    is_closed: bool  # the broker lets nobody of the group consume
     was_free: bool  # by the last sign no client there was busy
     is_in_no_report: bool  # every member has said what it pops, and none pops the queue
     is_taken_elsewhere: bool  # messages were taken at other brokers all the while
@@ -111,12 +112,15 @@ def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
         stands_still=queue.unconsumed_since_ts > 0 and queue.pull_lag > 0,
         is_to_be_consumed=is_to_be_consumed(topic.of_group, queue),
         silent_ms=max(0, polls.read_ts - silent_ts) if silent_ts else 0,
-        enough_ms=_enough_ms(
+        enough_ms=max(timing.stall_ms, queue.longest_step_ms * 3 // 2)
+        if polls.is_closed
+        else _enough_ms(
             topic,
             queue,
             (was_free or is_in_no_report) and not topic.of_group.orderly,
             lives_elsewhere or is_in_no_report,
         ),
+        is_closed=polls.is_closed,
         was_free=was_free,
         is_in_no_report=is_in_no_report,
         is_taken_elsewhere=taken_ts - silent_ts >= timing.consume_stall_ms - timing.stall_ms,
@@ -146,6 +150,7 @@ def _polls_of(topic: TopicEvidence, queue: Queue) -> Polls:
         max(at_queue.polled_ts, at_any.polled_ts),
         max(at_queue.moved_ts, at_any.moved_ts),
         queue_id=queue.queue_id,
+        is_closed=newer.is_closed,
     )
 
 

@@ -59,10 +59,14 @@ def settling(q: PolledQueue) -> Verdict | None:
 
 
 def unpolled(q: PolledQueue) -> Verdict | None:
-    """Messages wait, no client takes them, and none is busy with others. SimpleConsumers may be: with another topic."""
-    if q.pulls or not q.stands_still or not q.is_to_be_consumed or q.silent_ms < q.enough_ms:
+    """Messages wait, no client takes them, and none is busy with others. SimpleConsumers may be: with another topic.
+
+    Where nobody can consume it does not matter who is busy.
+    """
+    if (q.pulls and not q.is_closed) or not q.stands_still or not q.is_to_be_consumed or q.silent_ms < q.enough_ms:
         return None
-    is_busy_nowhere = (q.was_free or q.is_in_no_report or q.is_taken_elsewhere) and not q.is_orderly
+    is_free = q.was_free or q.is_in_no_report or q.is_taken_elsewhere
+    is_busy_nowhere = q.is_closed or (is_free and not q.is_orderly)
     if not is_busy_nowhere and not q.is_silent_since_proxy:
         return None
     return _found(Kind.UNPOLLED, observed=NotPolled(waiting=counted(q.waiting), silent_ms=q.silent_ms))

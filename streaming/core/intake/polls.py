@@ -28,7 +28,7 @@ def take_polls(group: Group, seen: TopicPolls) -> None:
         return
     if not seen.waiting or not polls.waiting:
         group.request_evaluation()
-    polls.read_ts, polls.waiting = seen.ts, seen.waiting
+    polls.read_ts, polls.waiting, polls.is_closed = seen.ts, seen.waiting, seen.is_closed
     if seen.waiting:
         polls.polled_ts = seen.ts
 

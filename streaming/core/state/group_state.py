@@ -112,6 +112,7 @@ class Polls(Packed):
     queue_id: int = ANY_QUEUE
     told_waiting: int = -1  # ``waiting`` by the newest fact of the group; -1: none has said it
     redelivered: Redelivered | None = None  # None: none of its messages has come back lately
+    is_closed: bool = False  # the broker lets nobody of the group consume
 
 
 class Topic(Packed):
