@@ -18,7 +18,10 @@ from schemas.identity import MessageQueue
 SCHEMA_VERSION = 1
 PARTS_AT_MOST = 64  # of one round: some 100,000 names
 # Fields of a Round that are spread over its parts. All other fields are in each part.
-SPREAD_OVER_PARTS = ("brokers", "unchanged_lists", "asked", "not_asked", "reports", "offsets", "heartbeats", "polls")
+SPREAD_OVER_PARTS = (
+    *("brokers", "unchanged_lists", "asked", "not_asked", "reports", "offsets", "heartbeats"),
+    *("polls", "in_flight"),
+)
 
 Name = Annotated[str, Meta(min_length=1, max_length=1024)]
 Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999, description="epoch milliseconds, UTC")]
@@ -298,6 +301,18 @@ class TopicPolls(Struct, frozen=True, array_like=True, gc=False):
     is_closed: bool = False
 
 
+class TopicInFlight(Struct, frozen=True, array_like=True, gc=False):
+    """The messages of a topic that clients had taken from a broker by POP, and not acknowledged, at ``ts``.
+
+    Those are among them whose invisible time has run out, until they are given out again.
+    """
+
+    broker_name: Name
+    topic: Name
+    ts: Millis
+    messages: Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
 class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The round ended at ``ts``: the group's clock, and what the round covered. It is also called the marker.
 
@@ -314,14 +329,15 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     first of its topic; 0: none was sent yet. If events got lost, it shows whether a changed route was among them. A
     producer that gives it also gives ``listed_since``; None: it gives neither.
     ``part`` of ``parts``: a round that is too long for one record (128 KB) is sent in parts with one ``ts``, numbered
-    from 0. ``brokers``, ``unchanged_lists``, ``asked``, ``not_asked``, ``reports``, ``offsets``, ``heartbeats`` and
-    ``polls`` are spread over them; all other fields are in each part. The parts count as one marker.
+    from 0. ``brokers``, ``unchanged_lists``, ``asked``, ``not_asked``, ``reports``, ``offsets``, ``heartbeats``,
+    ``polls`` and ``in_flight`` are spread over them; all other fields are in each part. The parts count as one marker.
     ``look``: the producer has just started and does not know which groups had members before. So it sends such a round
     for every group without members; a reader that does not know the group ignores it.
     ``brokers``: the answer of each broker of the group, except those that ``unchanged_lists`` names.
     ``asked`` are the clients that were asked for a report, without those that ``reports`` confirms.
     ``reports`` confirms earlier reports of clients; ``offsets`` and ``heartbeats`` are the brokers' answers since the
-    round before: the same as separate events, in fewer bytes. They count before the marker, and so do ``polls``.
+    round before: the same as separate events, in fewer bytes. They count before the marker, and so do ``polls`` and
+    ``in_flight``.
     """
 
     brokers: tuple[BrokerAnswer, ...]
@@ -343,6 +359,7 @@ class Round(Event, tag="round", frozen=True, kw_only=True, omit_defaults=True, g
     polls: tuple[TopicPolls, ...] = ()
     lite: bool = False
     popped_in_part: tuple[Name, ...] = ()
+    in_flight: tuple[TopicInFlight, ...] = ()
 
 
 class Forget(Event, tag="forget", frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -429,7 +429,24 @@ class GroupFact(Payload, frozen=True, kw_only=True):
         tuple[BrokerPolls, ...],
         "where its clients poll, if they own no queue: at most 200 brokers of topics; empty: brokers have not said",
     ] = ()
-
+    fifo: Annotated[
+        bool | None,
+        "of a group that consumes by POP, true: waiting has the messages in flight too, since its offsets move when"
+        " messages are acknowledged; false: they move when messages are given out; null: no POP was seen",
+    ] = None
+    in_flight: Annotated[
+        int | None,
+        "number of messages that clients have taken by POP and not acknowledged, with those whose invisible time has"
+        " run out, until they are given out again; null: not known, or no POP",
+    ] = None
+    in_flight_ts: Annotated[int | None, "when the oldest of the numbers behind in_flight was read; null: none was"] = (
+        None
+    )
+    oldest_ts: Annotated[
+        int | None,
+        "of a group that consumes by POP: the oldest message of waiting was stored after this; null: not known, no"
+        " message waits for long, or no POP",
+    ] = None
 
 class EvaluationFailedFact(Payload, frozen=True, kw_only=True):
     """A fault of evenkeel: the evaluation of the group raised an error. The group is UNKNOWN until one succeeds."""

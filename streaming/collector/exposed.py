@@ -116,7 +116,11 @@ def _of_topic(item: TopicItem) -> list[Series]:
     *names, lag = item
     labels = tuple(map(label, names))
     found = [Series(m.LAG, labels, lag.messages)]
-    return found if lag.stored_ts is None else [*found, Series(m.LAG_TIME, labels, seconds(lag.stored_ts))]
+    if lag.stored_ts is not None:
+        found.append(Series(m.LAG_TIME, labels, seconds(lag.stored_ts)))
+    if lag.in_flight is not None:
+        found.append(Series(m.IN_FLIGHT, labels, lag.in_flight))
+    return found
 
 
 def _of_polls(cluster: str, group: str, topic: str, broker: str, waiting: int) -> Series:

@@ -29,6 +29,7 @@ from streaming.collector.probing.standby_probe import is_answered
 from streaming.collector.probing.transport import Emit, Record
 from streaming.collector.signals import Signals, run_once
 from streaming.collector.wire.client import RemotingClient
+from streaming.collector.wire.metrics_page import MetricsPages
 from streaming.config.sections import Config
 from streaming.config.values import server_list
 from streaming.errors import CollectorError
@@ -65,7 +66,10 @@ def watched(
     source = from_config.source_name(client.clock.now_ms(), slot)
     names = from_config.name_servers(config)[cluster]
     proxies = server_list(config.collector.proxies.get(cluster, ""))
-    probe = ClusterProbe(cluster, policy, client, names, source, emit, record, share or WHOLE, dropped, proxies)
+    probe = ClusterProbe(
+        cluster, policy, client, names, source, emit, record, share or WHOLE, dropped, proxies,
+        _metrics_pages(config, policy, may_ask),
+    )  # fmt: skip
     counts = ClusterCounts(cluster, policy.interval_ms, client.counts, probe.shared.lags, slot=slot)
     return Watched(cluster, policy, probe, counts, slot)
 
@@ -93,6 +97,11 @@ def _client(config: Config, may_ask: Callable[[], bool], share_of: int = 1) -> R
         may_ask=may_ask,
         share_of=share_of,
     )
+
+
+def _metrics_pages(config: Config, policy: Policy, may_ask: Callable[[], bool]) -> MetricsPages | None:
+    port, allowed = config.collector.broker_metrics_port, networks(config.collector.networks)
+    return MetricsPages(port, policy.tables_timeout_ms / 1000, allowed, may_ask) if port else None
 
 
 async def reaches(config: Config, cluster: str) -> bool:

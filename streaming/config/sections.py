@@ -77,6 +77,7 @@ class Collector(values.Section):
 
     clusters: values.Clusters = Field(default_factory=dict)
     proxies: values.Proxies = Field(default_factory=dict)
+    broker_metrics_port: int = Field(0, ge=0, le=65_535)
     interval_seconds: float = Field(5, ge=1, le=60, allow_inf_nan=False)
     timeout_seconds: float = Field(3, ge=0.1, le=60, allow_inf_nan=False)
     running_info: bool = True

@@ -17,7 +17,7 @@ from streaming.core.findings.verdict import GroupFinding
 from streaming.core.polls_told import note_polls_told, number_popped, polls_of_group
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import slot_of_newest_round
-from streaming.core.waiting import has_group_news, note_group_told, waiting_of_group
+from streaming.core.waiting import has_group_news, note_group_told, pop_lag, waiting_of_group
 
 REPEAT_STATUS_MS = 3_600_000  # distinguishes a group at rest from one without rounds
 
@@ -93,8 +93,8 @@ def emit_group_status(
         note_group_told(group)
         note_polls_told(group)
         waiting, read_ts, fullest = waiting_of_group(evidence)
-        polls = polls_of_group(group)
-        group.emit(msgspec.structs.replace(fact, waiting=waiting, read_ts=read_ts, fullest=fullest, polls=polls))
+        lag = {"waiting": waiting, "read_ts": read_ts, "fullest": fullest, **pop_lag(evidence)._asdict()}
+        group.emit(msgspec.structs.replace(fact, **lag, polls=polls_of_group(group)))
 
 
 def _of_idle_retries(group: Group, findings: TopicFindings) -> Iterator[Kind]:

@@ -21,7 +21,7 @@ from streaming.core.intake.consume_offsets import take_progress
 from streaming.core.intake.lost_events import give_up_old_gaps, is_first_time, note_number, take_changes
 from streaming.core.intake.marker_sources import follow, not_trusted, take_source
 from streaming.core.intake.membership import take_change, take_lists
-from streaming.core.intake.polls import take_polls
+from streaming.core.intake.polls import take_in_flight, take_polls
 from streaming.core.intake.refused_events import note_round
 from streaming.core.intake.round_parts import whole_rounds
 from streaming.core.intake.size_limits import too_much
@@ -141,6 +141,9 @@ def _take_what_it_tells(group: Group, event: events.Round) -> None:
     for polls in event.polls:
         if polls.ts <= latest_ts:
             take_polls(group, polls)
+    for in_flight in event.in_flight:
+        if in_flight.ts <= latest_ts:
+            take_in_flight(group, in_flight)
 
 
 def _accept(group: Group, event: events.Round) -> None:

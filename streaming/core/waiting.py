@@ -1,4 +1,8 @@
-"""How many messages wait for a group and in an alert's queues, read when, and whether a fact must say so anew."""
+"""How many messages wait for a group and in an alert's queues, read when, and whether a fact must say so anew.
+
+Of a group that consumes by POP the offsets move when messages are given out. Those in flight, which its clients have
+and may not acknowledge, are not among those that wait then.
+"""
 
 from collections.abc import Iterable
 from heapq import nlargest
@@ -9,7 +13,7 @@ from schemas.observed import counted
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.polls_told import have_polls_changed
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import Alert
+from streaming.core.state.group_state import Alert, Polls
 from streaming.core.state.queue_state import Queue
 
 COUNT_GROUP_WAITING_MS = 60_000  # how much waits for a group at rest is counted so often
@@ -98,9 +102,42 @@ def waiting_of_group(evidence: GroupEvidence) -> tuple[int | None, int | None, t
     return _sum(known), min(queue.progress_ts for queue in known), shown
 
 
+class PopLag(NamedTuple):
+    """The fields of ``GroupFact`` with these names."""
+
+    fifo: bool | None = None
+    in_flight: int | None = None
+    in_flight_ts: int | None = None
+    oldest_ts: int | None = None
+
+
+NO_POP = PopLag()
+
+
+def pop_lag(evidence: GroupEvidence) -> PopLag:
+    """Messages in flight are known where the newest page of every broker that gives out messages has their number."""
+    group = evidence.group
+    polls = _polled_lately(group)
+    if not polls:
+        return NO_POP
+    oldest = group.state.now - group.timing.progress_max_gap_ms
+    is_known = all(one.in_flight_ts >= oldest for one in polls)
+    return PopLag(
+        fifo=evidence.orderly,
+        in_flight=counted(sum(one.in_flight for one in polls)) if is_known else None,
+        in_flight_ts=min(one.in_flight_ts for one in polls) if is_known else None,
+        oldest_ts=min((one.consumed_ts for one in _known(group) if one.consumed_ts), default=None),
+    )
+
+
+def _polled_lately(group: Group) -> list[Polls]:
+    oldest = group.state.now - group.timing.progress_max_gap_ms
+    return [one for topic in group.state.topics for one in topic.polls if one.read_ts >= oldest]
+
+
 def note_group_told(group: Group) -> None:
-    """A fact of the group says now what waits."""
-    group.state.told_waiting = _sum(_known(group))
+    """A fact of the group says now what waits, and what is in flight."""
+    group.state.told_waiting = _not_done(group)
 
 
 def has_group_news(group: Group, before: int) -> bool:
@@ -112,8 +149,13 @@ def has_group_news(group: Group, before: int) -> bool:
     state, count_ms = group.state, COUNT_GROUP_WAITING_MS
     if state.now - state.status_ts < TELL_GROUP_WAITING_MS or state.now // count_ms == before // count_ms:
         return False
-    change = abs(_sum(_known(group)) - state.told_waiting)
+    change = abs(_not_done(group) - state.told_waiting)
     return change > max(CHANGED_SHARE * state.told_waiting, LEAST_CHANGE) or have_polls_changed(group)
+
+
+def _not_done(group: Group) -> int:
+    in_flight = sum(one.in_flight for topic in group.state.topics for one in topic.polls)
+    return counted(_sum(_known(group)) + in_flight)
 
 
 def _known(group: Group) -> list[Queue]:

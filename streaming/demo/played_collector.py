@@ -50,6 +50,8 @@ class PlayedCollector:
                 self._take_round(event, played.due_ms)
 
     def _count_request(self, answer: answers.Answer) -> None:
+        if isinstance(answer, answers.InFlightAnswer):
+            return  # a page of metrics, and no request to RocketMQ
         if answer.code is None:
             outcome = Outcome.TIMED_OUT
         else:

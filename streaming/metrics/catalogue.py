@@ -195,5 +195,9 @@ POLLS = _collector(
     "polls of clients that own no queue, which wait at the broker for messages of any of its queues: none waits while"
     " there are some",
 )
+IN_FLIGHT = _collector(
+    "rocketmq_in_flight_messages{cluster, consumer_group, topic}",
+    "messages that clients have taken by POP and not acknowledged, by the brokers' own metrics",
+)
 
 METRICS: tuple[Metric, ...] = tuple(_METRICS)

@@ -7,6 +7,7 @@ from pathlib import Path
 from schemas.events import AssignmentReport
 from schemas.records import decode_record
 from streaming.collector.probing import client_schedule
+from streaming.collector.probing.broker_metrics import PAGE_MS
 from streaming.collector.probing.client_schedule import CLIENT_PAUSE_MS, FIRST_ASK_AFTER_JOIN_MS, FOLLOW_UPS_A_MINUTE
 from streaming.collector.probing.directory_probe import GROUPS_MS
 from streaming.collector.probing.follow_ups import TRIES_AT_MOST

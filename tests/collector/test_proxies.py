@@ -7,7 +7,7 @@ import pytest
 from schemas.events import Heartbeat, Round
 from schemas.identity import proxy_name
 from streaming.collector.probing import cluster_probe, directory_probe, group_schedule, policy
-from streaming.collector.probing.proxies import FIRST_REST_MS, LONGEST_REST_MS, GroupAtProxies, Proxies
+from streaming.collector.probing.proxies import FIRST_REST_MS, LONGEST_REST, GroupAtProxies, Proxies
 from streaming.collector.probing.proxy_search import AT_MOST, MOST_PORTS, NEW_FOR_MS, NEW_READ_MS, READ_MS, Ports
 from streaming.collector.wire.answers import Connection
 from streaming.collector.wire.proxy_messages import SYNCER_TOPIC, Listening
@@ -93,7 +93,7 @@ def test_a_proxy_that_is_slow_rests_each_time_twice_as_long() -> None:
         while named.due(now) != [proxy_name(A), proxy_name(B)]:
             now += 500
         rests.append(now - began)
-    assert rests == [min(FIRST_REST_MS * 2**n, LONGEST_REST_MS) for n in range(8)]
+    assert rests == [FIRST_REST_MS * min(2**n, LONGEST_REST) for n in range(8)]
     named.answered(proxy_name(A), now, 1, has_answered=True)
     named.answered(proxy_name(A), now, 2_000, has_answered=True)
     assert named.due(now + 2_000 + FIRST_REST_MS) == [proxy_name(A), proxy_name(B)]

@@ -57,6 +57,8 @@ FAULTS: list[tuple[str, tuple[str | int, ...], object]] = [
     ("round", ("polls", 0, 2), -2),
     ("round", ("polls", 0, 4), -1),
     ("round", ("polls", 0), ["broker-a", "Orders"]),
+    ("round", ("in_flight", 0, 3), -1),
+    ("round", ("in_flight", 0), ["broker-a", "Orders", 1699999999700]),
     ("round", ("heartbeats", 0, 2), None),
     ("round", ("heartbeats", 0, 5), "clustering"),
     ("round", ("heartbeats", 0), ["broker-a", "10.0.0.1@7#1"]),

@@ -27,6 +27,8 @@ from streaming.collector.wire.client import RemotingClient
 
 SPREAD = 0.5  # of the interval, over which the groups of a round are begun
 FEW_GROUPS = 20  # need not be spread
+from streaming.collector.wire.connection import Unreachable
+from streaming.collector.wire.metrics_page import MetricsPages
 log = logging.getLogger(__name__)
 
 
@@ -46,7 +48,7 @@ class ClusterProbe:
 
     ``emit`` gets events in the order of their groups' numbers, ``record`` every answer; neither may block.
     ``share``: of the cluster, where several collectors share it. ``dropped`` gets groups that are now of another slot.
-    ``proxies``: addresses of the configuration.
+    ``proxies``: addresses of the configuration. ``pages``: the brokers' own metrics; None: they are not read.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class ClusterProbe:
         self._dropped = dropped
         self._probes: dict[str, GroupProbe] = {}
         self._learning: asyncio.Task[None] | None = None
+        pages: MetricsPages | None = None,
 
     async def round(self) -> RoundReport:
         """Ask everything that is due now, and emit it."""
@@ -107,6 +110,8 @@ class ClusterProbe:
     def _follow_the_clock(self) -> None:
         """Between rounds, so that one round has one clock."""
         moved_ms = self.clock.follow()
+        if self._pages is not None and (self._reading is None or self._reading.done()):
+            self._reading = self._transport.start(self._read_pages(self._pages))
         if moved_ms:
             where = "forward" if moved_ms > 0 else "back"
             log.warning("%s: the clock was set %s by %.1f s", self._cluster, where, abs(moved_ms) / 1000)
@@ -144,6 +149,21 @@ class ClusterProbe:
         """Should it come back, the job may know it by the events of another collector."""
         if not self.groups.drop(name):
             return
+    async def _read_pages(self, pages: MetricsPages) -> None:
+        due = self.shared.metrics.due(self.brokers.addresses, self.clock.steady_ms())
+        await asyncio.gather(*(self._read_page(pages, broker) for broker in due))
+
+    async def _read_page(self, pages: MetricsPages, broker: str) -> None:
+        asked_ts, asked_ms, started = self.clock.now_ms(), self.clock.steady_ms(), time.perf_counter()
+        in_flight = failure = None
+        try:
+            in_flight = await pages.in_flight(broker, self.brokers.addresses[broker])
+        except Unreachable as error:
+            failure = str(error)
+        took_ms = round((time.perf_counter() - started) * 1000, 3)
+        self.shared.metrics.answered(broker, asked_ts, asked_ms, took_ms, in_flight)
+        self.silent.note(f"{broker} for its metrics", failure)
+
         self._forget(name)
         self.translation.group(name).send_all()
         self._dropped(name)

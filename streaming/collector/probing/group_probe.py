@@ -11,6 +11,7 @@ from schemas.events import ANY_QUEUE
 from schemas.identity import retry_topic
 from streaming.collector.probing import client_schedule
 from streaming.collector.probing.asked_through import AskedThrough, broker_of
+from streaming.collector.probing.broker_metrics import BrokerMetrics
 from streaming.collector.probing.follow_ups import FollowUps
 from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
 from streaming.collector.probing.heartbeat_schedule import HeartbeatSchedule
@@ -61,6 +62,7 @@ class Shared:
         share: Share | Whole = WHOLE,
         proxies: Proxies | None = None,
         is_closed: Callable[[str, str], bool] = lambda *_: False,
+        metrics: BrokerMetrics | None = None,
     ) -> None:
         self.cluster, self.policy, self.translation = translation.cluster, policy, translation
         self.transport, self.addresses = transport, addresses
@@ -69,6 +71,7 @@ class Shared:
         self.clients = client_schedule.ClientSchedule(policy, share)
         self.offsets, self.lags = OffsetSchedule(policy), Lags()
         self.proxies, self.is_closed = proxies or Proxies(), is_closed
+        self.metrics = metrics or BrokerMetrics(translation.cluster, policy)
 
     async def ask_proxy(self, proxy: str, group: str) -> tuple[answers.ConsumerListAnswer, answers.ConnectionsAnswer]:
         """The members of a group at a proxy. If it is slow, it rests."""
@@ -102,6 +105,7 @@ class GroupProbe:
         self._heartbeats = HeartbeatSchedule()
         self._at_proxies = GroupAtProxies(shared.proxies)
         self._polls = PollSchedule()
+        self._in_flight_ts: dict[str, int] = {}  # by broker: of the newest page that was taken
         self._asked: list[str] = []
         self._not_asked: dict[str, str] = {}
         self._is_new = True
@@ -112,6 +116,11 @@ class GroupProbe:
     def topics(self) -> Iterable[str]:
         """The topics that it is known to consume, its retry topic among them."""
         return self._group.topics
+
+    @property
+    def has_grpc_clients(self) -> bool:
+        """Returns whether a broker or proxy lists one."""
+        return self._polls.has_grpc_clients
 
     @property
     def not_asked(self) -> Counter[str]:
@@ -348,6 +357,7 @@ class GroupProbe:
         if self._polls.has_clients:
             self._shared.offsets.answered(self.name, broker, asked_ms, (*named, *others))
             await self._ask_polls(broker, routes, named)
+            self._take_in_flight(broker)
         else:
             self._shared.lags.polled(self.name, broker, {})
         await self._ask_beyond_read(broker, named, routes)
@@ -356,7 +366,8 @@ class GroupProbe:
         """Not of static topics: a queue that is mapped to another broker by now keeps its lag for ever."""
         static = {topic for topic, route in routes.items() if route.static}
         rows = [row for row in named if row.topic not in static] if static else named
-        self._shared.lags.answered(self.name, broker, (*rows, *self._beyond_read.known(broker)))
+        known = (*rows, *self._beyond_read.known(broker))
+        self._shared.lags.answered(self.name, broker, known, self._in_flight_at(broker))
 
     async def _ask_polls(self, broker: str, routes: RoutesOfGroup, named: Collection[answers.OffsetRow]) -> None:
         """Whether clients that own no queue wait for messages."""
@@ -390,6 +401,17 @@ class GroupProbe:
             waiting=0,
             is_closed=True,
         )
+
+    def _in_flight_at(self, broker: str) -> tuple[answers.InFlightAnswer, ...]:
+        """Of the group's topics, by the broker's newest page of metrics, if any is read."""
+        return self._shared.metrics.in_flight(broker, self.name) if self.pops else ()
+
+    def _take_in_flight(self, broker: str) -> None:
+        newest = self._in_flight_at(broker)
+        if newest and newest[0].ts > self._in_flight_ts.get(broker, 0):
+            self._in_flight_ts[broker] = newest[0].ts
+            for answer in newest:
+                self._take(answer)
 
     async def _ask_beyond_read(self, broker: str, named: Collection[answers.OffsetRow], routes: RoutesOfGroup) -> None:
         """The queues that consume stats do not name, one by one. A broker answers that from its memory."""

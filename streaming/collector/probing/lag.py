@@ -3,18 +3,20 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from streaming.collector.wire.answers import OffsetRow
+from streaming.collector.wire.answers import InFlightAnswer, OffsetRow
 
 
 class TopicLag(NamedTuple):
     """The lag of a group in a topic. ``messages`` wait.
 
     ``stored_ts``: when the message was stored that was consumed last in the queue that is furthest behind, epoch ms.
-    None: not known, or no message waits.
+    None: not known, or no message waits. ``in_flight``: more messages that clients have by POP and may not acknowledge;
+    None: not known of each broker, or not consumed by POP.
     """
 
     messages: int
     stored_ts: int | None
+    in_flight: int | None = None
 
 
 class Lags:
@@ -24,11 +26,16 @@ class Lags:
         self._groups: dict[str, dict[str, dict[str, TopicLag]]] = {}
         self._polls: dict[str, dict[str, Mapping[str, int]]] = {}  # only of groups whose clients own no queue
 
-    def answered(self, group: str, broker: str, rows: Iterable[OffsetRow]) -> None:
+    def answered(
+        self, group: str, broker: str, rows: Iterable[OffsetRow], in_flight: Iterable[InFlightAnswer] = ()
+    ) -> None:
         """All topics of the group on one broker."""
         topics: dict[str, TopicLag] = {}
         for row in rows:
             topics[row.topic] = _sum(topics.get(row.topic), _of_queue(row))
+        for one in in_flight:
+            if one.topic in topics:
+                topics[one.topic] = topics[one.topic]._replace(in_flight=one.messages)
         self._groups[group] = {**self._groups.get(group, {}), broker: topics}
 
     def polled(self, group: str, broker: str, waiting: Mapping[str, int]) -> None:
@@ -74,4 +81,5 @@ def _sum(one: TopicLag | None, other: TopicLag) -> TopicLag:
     if one is None:
         return other
     known = [ts for ts in (one.stored_ts, other.stored_ts) if ts is not None]
-    return TopicLag(one.messages + other.messages, min(known, default=None))
+    in_flight = None if one.in_flight is None or other.in_flight is None else one.in_flight + other.in_flight
+    return TopicLag(one.messages + other.messages, min(known, default=None), in_flight)

@@ -12,22 +12,46 @@ from schemas.identity import proxy_name
 from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
 
 REMOTING_PORT = 8080  # ProxyConfig.remotingListenPort, assumed where proxies do not say another one
-SLOW_MS = 1_000  # the answer is in its memory, and so comes at once
-FIRST_REST_MS, LONGEST_REST_MS = 5_000, 320_000
+FIRST_REST_MS = 5_000
+SLOW_MS = 1_000  # what is asked for is in the memory of who answers, and so comes at once
+LONGEST_REST = 64  # of the first
+
+
+class Rests:
+    """Who answers slowly, or not at all, rests, and each time for twice as long."""
+
+    def __init__(self, first_ms: int) -> None:
+        self._first_ms = first_ms
+        self._rests: dict[str, tuple[int, int]] = {}  # by name: until when it rests, and for how long
+
+    def is_over(self, name: str, now: int) -> bool:
+        return self._rests.get(name, (0, 0))[0] <= now
+
+    def forget(self, name: str) -> None:
+        self._rests.pop(name, None)
+
+    def answered(self, name: str, asked_ms: int, took_ms: float, has_answered: bool) -> None:
+        """``asked_ms``: by the steady clock. Requests that were on their way when a rest began do not prolong it."""
+        until_ms, rest_ms = self._rests.get(name, (0, 0))
+        if has_answered and took_ms <= SLOW_MS:
+            self.forget(name)
+        elif asked_ms >= until_ms - rest_ms:
+            rest_ms = min(max(2 * rest_ms, self._first_ms), LONGEST_REST * self._first_ms)
+            self._rests[name] = asked_ms + round(took_ms) + rest_ms, rest_ms
 
 
 class Proxies:
     """``named``: addresses of the configuration. If there are none, the proxies that brokers know are asked.
 
-    ``addresses`` are by the name that events give a proxy. A proxy that answers slowly, or not at all, rests, and each
-    time for twice as long.
+    ``addresses`` are by the name that events give a proxy.
     """
 
     def __init__(self, named: Iterable[str] = ()) -> None:
         self.addresses = {proxy_name(address): address for address in named}
         self.are_named = bool(self.addresses)
         self._found_ts: dict[str, int] = {}
-        self._rests: dict[str, tuple[int, int]] = {}  # by name: until when it rests, and for how long
+        self._rests = Rests(FIRST_REST_MS)
+        self.answered = self._rests.answered
         self._turn = 0
 
     def found(self, addresses: Iterable[str], now: int, wrong: Iterable[str] = ()) -> list[str]:
@@ -51,26 +75,17 @@ class Proxies:
 
     def _forget(self, name: str) -> None:
         del self.addresses[name], self._found_ts[name]
-        self._rests.pop(name, None)
+        self._rests.forget(name)
 
     def due(self, now: int) -> list[str]:
         """Those that do not rest."""
-        return [name for name in sorted(self.addresses) if self._rests.get(name, (0, 0))[0] <= now]
+        return [name for name in sorted(self.addresses) if self._rests.is_over(name, now)]
 
     def one_due(self, now: int) -> list[str]:
         """One of those that do not rest, another one each time; none if all rest."""
         due = self.due(now)
         self._turn += 1
         return [due[self._turn % len(due)]] if due else []
-
-    def answered(self, name: str, asked_ms: int, took_ms: float, has_answered: bool) -> None:
-        """``asked_ms``: by the steady clock. Requests that were on their way when a rest began do not prolong it."""
-        until_ms, rest_ms = self._rests.get(name, (0, 0))
-        if has_answered and took_ms <= SLOW_MS:
-            self._rests.pop(name, None)
-        elif asked_ms >= until_ms - rest_ms:
-            rest_ms = min(max(2 * rest_ms, FIRST_REST_MS), LONGEST_REST_MS)
-            self._rests[name] = asked_ms + round(took_ms) + rest_ms, rest_ms
 
 
 LOOK_MS = 60_000  # how often a group is looked for at a proxy while no proxy lists a member of it

@@ -20,6 +20,7 @@ from schemas.events import (
     ListedClient,
     NotAsked,
     Round,
+    TopicInFlight,
     TopicOffsets,
     TopicPolls,
     TopicRoute,
@@ -47,6 +48,7 @@ class _RoundContent:
     offsets: list[TopicOffsets] = field(default_factory=list)
     heartbeats: list[ListedClient] = field(default_factory=list)
     polls: list[TopicPolls] = field(default_factory=list)
+    in_flight: list[TopicInFlight] = field(default_factory=list)
 
 
 class GroupTranslation:
@@ -156,6 +158,10 @@ class GroupTranslation:
             return self._progress(answer)
         if isinstance(answer, answers.PollsAnswer):
             self._take_polls(answer)
+            return []
+        if isinstance(answer, answers.InFlightAnswer):
+            in_flight = TopicInFlight(answer.broker, answer.topic, answer.end_ts, answer.messages)
+            self._content.in_flight.append(in_flight)
             return []
         self._settings.take(answer)
         return []
@@ -309,6 +315,7 @@ class GroupTranslation:
             heartbeats=tuple(content.heartbeats),
             polls=tuple(content.polls),
             lite=self.is_lite,
+            in_flight=tuple(content.in_flight),
         )
 
     def _subscribed(self, lists: Mapping[str, answers.ConsumerListAnswer]) -> tuple[str, ...] | None:

@@ -69,7 +69,7 @@ def in_parts(marker: Round, number: Callable[[], dict[str, Any]]) -> list[Round]
     names = len(marker.asked) + len(marker.not_asked) + sum(1 + len(answer.client_ids) for answer in marker.brokers)
     names += len(marker.reports) + sum(1 + len(offsets.queues) for offsets in marker.offsets)
     names += len(marker.unchanged_lists) + sum(2 + len(one.addresses) for one in marker.heartbeats)
-    names += 2 * len(marker.polls)
+    names += 2 * len(marker.polls) + 2 * len(marker.in_flight)
     if names <= NAMES_FITTING_ONE_RECORD or len(encode_event(marker)) <= MAX_RECORD_BYTES:
         return [marker]
     spread = {name: getattr(marker, name) for name in SPREAD_OVER_PARTS}

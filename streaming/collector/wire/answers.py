@@ -209,6 +209,13 @@ class PollsAnswer(Brokered, tag="polls", frozen=True, kw_only=True, omit_default
     is_closed: bool = field(name="closed", default=False)
 
 
+class InFlightAnswer(Brokered, tag="in_flight", frozen=True, kw_only=True, omit_defaults=True):
+    """A broker's own page of metrics: how many messages of a topic clients have popped and not acknowledged."""
+
+    topic: str
+    messages: int
+
+
 class SubscriptionGroupAnswer(Brokered, tag="subscription_group", frozen=True, kw_only=True, omit_defaults=True):
     """352 or 201, and 402: the group's own settings (``SubscriptionGroupConfig``), and the topics it is set to pop.
 
@@ -245,6 +252,6 @@ class RoundEnd(Line, tag="round", frozen=True, kw_only=True, omit_defaults=True)
 
 GroupAnswer = (
     ConsumerListAnswer | ConnectionsAnswer | HeartbeatsAnswer
-    | RunningInfoAnswer | ConsumeStatsAnswer | PollsAnswer | SubscriptionGroupAnswer
+    | RunningInfoAnswer | ConsumeStatsAnswer | PollsAnswer | InFlightAnswer | SubscriptionGroupAnswer
 )  # fmt: skip
 LINES: tuple[type[Line], ...] = (*get_args(GroupAnswer), RouteAnswer, Meta, RoundEnd)

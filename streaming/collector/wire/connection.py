@@ -189,7 +189,7 @@ async def connect(
     loop = asyncio.get_running_loop()
 
     async def opened() -> Connection:
-        address = await _allowed_address(host, port, allowed) if allowed else host
+        address = await allowed_address(host, port, allowed) if allowed else host
         _, connection = await loop.create_connection(
             lambda: Connection(budget), address, port, ssl=tls, server_hostname=host if tls else None
         )
@@ -200,10 +200,10 @@ async def connect(
     except (TimeoutError, asyncio.TimeoutError):  # two classes on Python 3.10
         raise TimedOut(f"no connection within {timeout_s:g} s") from None
     except (OSError, ValueError) as error:
-        raise Unreachable(f"no connection: {_why(error)}") from None
+        raise Unreachable(f"no connection: {why(error)}") from None
 
 
-async def _allowed_address(host: str, port: int, allowed: Sequence[Network]) -> str:
+async def allowed_address(host: str, port: int, allowed: Sequence[Network]) -> str:
     """The first address of the host that is allowed, so that no name leads elsewhere later. Raises NotAllowed."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(place[0]) for *_, place in found))
@@ -214,7 +214,7 @@ async def _allowed_address(host: str, port: int, allowed: Sequence[Network]) -> 
     raise NotAllowed(f"not connected to: {named} is outside of collector.networks")
 
 
-def _why(error: Exception) -> str:
+def why(error: Exception) -> str:
     if isinstance(error, ssl.SSLError):
         return error.reason or "TLS failed"
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -1,10 +1,10 @@
-"""Polls: whether clients that own no queue wait for messages, and when they last took some.
+"""Polls: whether clients that own no queue wait for messages, when they last took some, and how many they have.
 
 A poll waits at a broker only while there is no message for it. So that none waits proves nothing by itself: the clients
 of a busy group have all of their polls answered at once. Then its offsets move.
 """
 
-from schemas.events import ANY_QUEUE, TopicPolls
+from schemas.events import ANY_QUEUE, TopicInFlight, TopicPolls
 from schemas.identity import is_retry_topic
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Polls, Topic
@@ -35,6 +35,14 @@ def take_polls(group: Group, seen: TopicPolls) -> None:
 
 def _may_be_polled(topic: Topic, broker: int, queue_id: int) -> bool:
     return queue_id == ANY_QUEUE or any(host.lets_read(broker, queue_id) for host in topic.hosts)
+
+
+def take_in_flight(group: Group, seen: TopicInFlight) -> None:
+    """Taken where brokers say how many polls wait: so nothing is kept of groups that do not consume by POP."""
+    topic, broker = group.known_topic(seen.topic), group.known_broker(seen.broker_name)
+    polls = None if topic is None or broker is None else topic.polls_at(broker).get(ANY_QUEUE)
+    if polls is not None and seen.ts > polls.in_flight_ts:
+        polls.in_flight, polls.in_flight_ts = seen.messages, seen.ts
 
 
 def polls_shown_by(group: Group, topic: Topic, broker: int) -> dict[int, Polls]:

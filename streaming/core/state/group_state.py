@@ -113,6 +113,8 @@ class Polls(Packed):
     told_waiting: int = -1  # ``waiting`` by the newest fact of the group; -1: none has said it
     redelivered: Redelivered | None = None  # None: none of its messages has come back lately
     is_closed: bool = False  # the broker lets nobody of the group consume
+    in_flight: int = 0  # messages that clients took there and did not acknowledge
+    in_flight_ts: int = 0  # when the broker's own metrics said so; 0: they have not
 
 
 class Topic(Packed):
@@ -390,7 +392,7 @@ class GroupState(Packed):
     consumed_unlisted_ts: int = 0  # when the group's offset was last seen to move while no broker listed a member
     past_pauses: list[int] = field(default_factory=list)  # ms that it last had no members after runs; newest last
     pause_counts: bool = False  # whether the present time without members follows a run in which it consumed
-    told_waiting: int = 0  # how many messages wait for it by its newest group fact
+    told_waiting: int = 0  # how many messages wait for it, or are in flight, by its newest group fact
     marker_sources: list[MarkerSource] = field(default_factory=list)  # the one that the group follows is first
     setbacks: list[Setback] = field(default_factory=list)  # at most one of a queue
     lite: bool = False  # whether it consumes lite topics
