@@ -41,6 +41,7 @@ class Kind(Word):
     UNREADABLE_QUEUES = "UNREADABLE_QUEUES"
     OFFSETS_WENT_BACK = "OFFSETS_WENT_BACK"
     CONSUMED_AGAIN = "CONSUMED_AGAIN"
+    REVIVE_STUCK = "REVIVE_STUCK"
     NO_MEMBERS = "NO_MEMBERS"
     REBALANCE_STORM = "REBALANCE_STORM"
     IDLE_MEMBERS = "IDLE_MEMBERS"
@@ -447,6 +448,7 @@ class GroupFact(Payload, frozen=True, kw_only=True):
         "of a group that consumes by POP: the oldest message of waiting was stored after this; null: not known, no"
         " message waits for long, or no POP",
     ] = None
+
 
 class EvaluationFailedFact(Payload, frozen=True, kw_only=True):
     """A fault of evenkeel: the evaluation of the group raised an error. The group is UNKNOWN until one succeeds."""

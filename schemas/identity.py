@@ -4,6 +4,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 RETRY_TOPIC_PREFIX = "%RETRY%"
+REVIVE_GROUP = "CID_RMQ_SYS_REVIVE_GROUP"  # by which brokers read what POP left unacknowledged (PopAckConstants)
 PROXY_PREFIX = "proxy "  # a broker's name has no blank
 SLOT_DIGITS_AT_MOST = 3  # a cluster has four slots
 

@@ -318,6 +318,20 @@ class SilentSinceProxy(Part, frozen=True, kw_only=True):
     away_ms: int
 
 
+class ReviveBehind(Part, frozen=True, kw_only=True):
+    """Brokers do not give out again, or give out late, messages that clients took by POP and did not acknowledge.
+
+    ``records`` wait in the queues of their revive log: what was taken, and what was acknowledged. ``stands_ms``: for
+    how long the first of the queues has grown and has not been read on; null: all are read on. ``late_for_ms``: for how
+    long the first of those has been read at least a minute late; null: none of them is.
+    """
+
+    broker_names: tuple[str, ...]
+    records: int
+    stands_ms: int | None = None
+    late_for_ms: int | None = None
+
+
 class RoomWithoutConsumer(Part, frozen=True, kw_only=True):
     """No member consumes in the machine room of these brokers."""
 
@@ -445,6 +459,7 @@ class Observed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     silent_since_proxy: SilentSinceProxy | None = None
     head_blocked: HeadBlocked | None = None
     consumed_again: ConsumedAgain | None = None
+    revive_behind: ReviveBehind | None = None
 
 
 def counted(number: int) -> int:

@@ -25,6 +25,7 @@ class ReasonKind(Word):
     PROXY_CLIENT = "PROXY_CLIENT"
     UNREADABLE = "UNREADABLE"
     LITE_TOPICS = "LITE_TOPICS"
+    SYSTEM_GROUP = "SYSTEM_GROUP"
 
     NO_ANSWER = "NO_ANSWER"
     ROUTE_NOT_KNOWN = "ROUTE_NOT_KNOWN"
@@ -67,6 +68,7 @@ EXCLUSIONS = frozenset({
     ReasonKind.CONFIGURED, ReasonKind.STATIC_TOPIC, ReasonKind.NOT_SUBSCRIBED, ReasonKind.POP,
     ReasonKind.BROKER_ALLOCATED, ReasonKind.LITE_ASSIGN, ReasonKind.PROXY_CLIENT, ReasonKind.UNREADABLE,
     ReasonKind.LITE_TOPICS,
+    ReasonKind.SYSTEM_GROUP,
 })  # fmt: skip
 KINDS = frozenset(kind.value for kind in ReasonKind)
 

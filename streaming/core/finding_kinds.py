@@ -94,6 +94,7 @@ KINDS: dict[Kind, KindRow] = {
     Kind.UNREADABLE_QUEUES: KindRow(_TOPIC, Basis.ROUTES, Meaning.WRONG, _WARNING, alerts=True),
     Kind.OFFSETS_WENT_BACK: KindRow(_TOPIC, Basis.OFFSETS, Meaning.WRONG, _WARNING, alerts=True, fires_after=_at_once),
     Kind.CONSUMED_AGAIN: KindRow(_TOPIC, Basis.OFFSETS, Meaning.WRONG, _WARNING, alerts=True, fires_after=_at_once),
+    Kind.REVIVE_STUCK: KindRow(_TOPIC, Basis.OFFSETS, Meaning.WRONG, _WARNING, alerts=True, fires_after=_at_once),
     Kind.NO_MEMBERS: KindRow(
         _GROUP, Basis.LISTS, Meaning.RIGHT, _WARNING, alerts=True, fires_after=lambda timing: HOLD_NO_MEMBERS_MS
     ),
@@ -124,7 +125,7 @@ NOT_RIGHT_BY_REPORTS = BY_REPORTS - RIGHT
 WRONG = _kinds(lambda row: row.meaning is Meaning.WRONG)
 WHATEVER_MEMBERS_RUN = frozenset(  # of a group
     {
-        *(Kind.MEMBERS_SPLIT, Kind.UNREADABLE_QUEUES, Kind.OFFSETS_WENT_BACK, Kind.CONSUMED_AGAIN),
+        *(Kind.MEMBERS_SPLIT, Kind.UNREADABLE_QUEUES, Kind.OFFSETS_WENT_BACK, Kind.CONSUMED_AGAIN, Kind.REVIVE_STUCK),
         *(Kind.NO_MEMBERS, Kind.REBALANCE_STORM),
     }
 )

@@ -26,6 +26,7 @@ CHINESE = Language(
         "UNREADABLE_QUEUES": "{queues}有消息但不可读",
         "OFFSETS_WENT_BACK": "{queues}的消费位点回退，重复消费",
         "CONSUMED_AGAIN": "消息反复重新投递",
+        "REVIVE_STUCK": "未确认的消息没有按时重新投递",
         "INCONSISTENT_SUBSCRIPTION": "组内订阅关系不一致",
         "SHARED_CLIENT_ID": "多个进程分到同样的队列",
         "MEMBER_LISTS_DIFFER": "成员依据不同的列表分配队列",
@@ -143,6 +144,8 @@ CHINESE = Language(
         "HEAD_BLOCKED": "查看客户端日志，找出业务代码在如何处理这条消息；若没有客户端在处理它，则是轮询的应答丢失"
         "（rocketmq #10827），队列最长可能阻塞三小时",
         "CONSUMED_AGAIN": "查看客户端日志：业务代码是否失败，或处理时间超过了消息的不可见时间；修复它，或延长该时间",
+        "REVIVE_STUCK": "查看 Broker 的 pop.log 中的 reviveQueueId，并确认其配置为 timerWheelEnable=true、"
+        "reviveInterval=1000（mqadmin getBrokerConfig）",
         "MEMBERS_SPLIT": "让所有成员都连接 Proxy，或都连接 Broker",
         "NO_MEMBERS": "启动消费者；若该消费组已下线不用，请执行 evenkeel forget，否则告警一小时后自动关闭",
         "REBALANCE_STORM": "检查这些客户端为什么反复重启或断开：崩溃、长时间 GC、网络",
@@ -153,6 +156,7 @@ CHINESE = Language(
         "OFFSETS_WENT_BACK": "若不能重复处理，先停掉消费者，再用 mqadmin resetOffsetByTime 把位点往后调",
         "HEAD_BLOCKED": "逐个重启客户端：持有队首消息的客户端退出一分钟后，队列即可继续",
         "CONSUMED_AGAIN": "若消费者刚发布过，先回滚",
+        "REVIVE_STUCK": "重启该 Broker：它会从上次的位点继续读取，消息不会丢失",
         "MEMBERS_SPLIT": "停掉其中一边的成员：另一边随即独自消费全部队列",
         "NO_MEMBERS": "若最近的发布启动失败，先回滚",
         "REBALANCE_STORM": "停掉反复上下线的客户端：其余成员的队列即不再变动",
@@ -292,6 +296,7 @@ CHINESE = Language(
     owned_by="  {queues}：由 {owners} 持有",
     owned_by_nobody="  {queues}：无人持有",
     of_any_client="  {queues}：消费组的任何客户端都可消费",
+    of_its_broker="  {queues}：由 Broker 自己读取",
     owner_not_known="  {queues}：没有客户端上报持有",
     expected="，应属于 {owners}",
     expected_not_known="，应属于谁未知：{why}",

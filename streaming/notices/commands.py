@@ -165,6 +165,7 @@ _OF_KIND: dict[str, NextStep] = {
     Kind.UNREADABLE_QUEUES: NextStep.ROUTE,
     Kind.OFFSETS_WENT_BACK: NextStep.PROGRESS,
     Kind.CONSUMED_AGAIN: NextStep.RETRY_TOPIC,
+    Kind.REVIVE_STUCK: NextStep.EXPLAIN,
     Kind.NO_MEMBERS: NextStep.PROGRESS,
     Kind.REBALANCE_STORM: NextStep.EXPLAIN,
 }

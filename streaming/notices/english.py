@@ -26,6 +26,7 @@ ENGLISH = Language(
         "UNREADABLE_QUEUES": "{queues} with messages that nobody can read",
         "OFFSETS_WENT_BACK": "{queues} consumed again from an older offset",
         "CONSUMED_AGAIN": "messages delivered again and again",
+        "REVIVE_STUCK": "messages that were not acknowledged are not given out again in time",
         "INCONSISTENT_SUBSCRIPTION": "members subscribe to different things",
         "SHARED_CLIENT_ID": "processes take the same share of the queues",
         "MEMBER_LISTS_DIFFER": "members divide the queues by different member lists",
@@ -149,6 +150,8 @@ ENGLISH = Language(
         " the answer to a poll was lost (rocketmq #10827), and the queue may be blocked for up to three hours",
         "CONSUMED_AGAIN": "see in the clients' logs whether the listener fails, or takes longer than messages are"
         " invisible to others; then mend it, or make that time longer",
+        "REVIVE_STUCK": "look for reviveQueueId in the broker's pop.log, and whether its configuration has"
+        " timerWheelEnable=true and reviveInterval=1000 (mqadmin getBrokerConfig)",
         "MEMBERS_SPLIT": "connect all members to proxies, or all of them to brokers",
         "NO_MEMBERS": "start the consumers; if the group is retired, run evenkeel forget, or the alert ends"
         " after an hour",
@@ -162,6 +165,7 @@ ENGLISH = Language(
         "HEAD_BLOCKED": "restart the clients one after the other: a queue is free a minute after the client that has"
         " its first message has ended",
         "CONSUMED_AGAIN": "roll back the consumers, if they were deployed shortly before",
+        "REVIVE_STUCK": "restart the broker: it then reads on from its last offset, and no message is lost",
         "MEMBERS_SPLIT": "stop the members of one side: the others then consume every queue once",
         "NO_MEMBERS": "roll back the last deploy, if its consumers do not start",
         "REBALANCE_STORM": "stop the client that comes and goes: the others then keep their queues",
@@ -313,6 +317,7 @@ ENGLISH = Language(
     owned_by="  {queues} - owned by {owners}",
     owned_by_nobody="  {queues} - owned by nobody",
     of_any_client="  {queues} - any client of the group may consume them",
+    of_its_broker="  {queues} - the broker reads them itself",
     owner_not_known="  {queues} - no client has reported that it owns them",
     expected=", should be owned by {owners}",
     expected_not_known=", the expected owner is not known: {why}",

@@ -53,6 +53,9 @@ CHINESE_EVIDENCE = Sentences(
         o.MembersSplit: "{at_brokers} 连接 Broker，{at_proxies} 连接 Proxy：两边互不知晓，各自消费全部队列",
         o.NotPolled: "{waiting} 条消息待消费，已 {silent_ms:s} 秒没有客户端轮询",
         o.SilentSinceProxy: "{clients} 仍在成员列表中；最后一次轮询早于 Proxy {proxies} 停止应答（{away_ms:s} 秒前）",
+        o.ReviveBehind: "{broker_names} 还有 {records} 条 POP 记录没有读取："
+        "{stands_ms:?记录不断到达，已 {stands_ms:s} 秒一条也没有读取|}{late_for_ms:?{stands_ms:?；其他队列|}"
+        "已 {late_for_ms:s} 秒读取延迟超过一分钟|}。读取之前，客户端取走而未确认的消息不会重新投递",
         o.RoomWithoutConsumer: "没有成员消费 {broker_names} 所在机房的队列",
         o.NotConfigured: "没有任何成员的配置包含这些队列",
         o.NotLocked: "顺序消费：应由 {clients} 持有，但没有拿到 Broker 上的锁",
@@ -77,6 +80,7 @@ CHINESE_EVIDENCE = Sentences(
         ReasonKind.PROXY_CLIENT: "gRPC 客户端：由它的 Proxy 分配队列",
         ReasonKind.UNREADABLE: "没有客户端能读这个队列：没有读权限，或超出 readQueueNums",
         ReasonKind.LITE_TOPICS: "消费 Lite Topic，不读取其队列和位点",
+        ReasonKind.SYSTEM_GROUP: "RocketMQ 自己的消费组：由 Broker 自己消费",
         ReasonKind.NO_ANSWER: "{broker_names} 没有应答",
         ReasonKind.ROUTE_NOT_KNOWN: "Topic 的路由未知",
         ReasonKind.NAME_SERVERS_DIFFER: "各 NameServer 上的路由不一致",

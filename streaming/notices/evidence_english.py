@@ -63,6 +63,10 @@ ENGLISH_EVIDENCE = Sentences(
         o.NotPolled: "{waiting} {waiting:#message waits|messages wait}, and no client has polled for {silent_ms:s} s",
         o.SilentSinceProxy: "{clients} {clients:#is|are} listed; the last poll was seen before proxy {proxies} stopped"
         " answering, {away_ms:s} s ago",
+        o.ReviveBehind: "{broker_names} {broker_names:#has|have} {records} {records:#record|records} of POP left to"
+        " read: {stands_ms:?for {stands_ms:s} s more have come and none was read|}{late_for_ms:?{stands_ms:?; in other"
+        " queues |}for {late_for_ms:s} s they have been read more than a minute late|}. Until they are read, messages"
+        " that clients took and did not acknowledge are not given out again",
         o.RoomWithoutConsumer: "no member consumes from the room of {broker_names}",
         o.NotConfigured: "no member's configured list names these queues",
         o.NotLocked: "orderly: {clients} should own them, but {clients:#does|do} not have the broker's lock",
@@ -89,6 +93,7 @@ ENGLISH_EVIDENCE = Sentences(
         ReasonKind.PROXY_CLIENT: "a gRPC client: its proxy shares out the queues",
         ReasonKind.UNREADABLE: "no client can read the queue: no read permission, or beyond readQueueNums",
         ReasonKind.LITE_TOPICS: "it consumes lite topics, whose queues and offsets are not read",
+        ReasonKind.SYSTEM_GROUP: "a group of RocketMQ's own: brokers consume its queues themselves",
         ReasonKind.NO_ANSWER: "no answer from {broker_names}",
         ReasonKind.ROUTE_NOT_KNOWN: "the topic's route is not known",
         ReasonKind.NAME_SERVERS_DIFFER: "name servers differ on the route",

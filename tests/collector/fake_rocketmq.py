@@ -16,7 +16,7 @@ from zlib import crc32
 
 import msgspec
 
-from schemas.identity import is_proxy, proxy_name
+from schemas.identity import REVIVE_GROUP, is_proxy, proxy_name
 from streaming.collector.probing import standby_probe
 
 STORED_TS = 1_700_000_000_000  # of the message consumed last, in every queue
@@ -120,6 +120,7 @@ class FakeCluster:
     popping: dict[str, list[str]] = field(default_factory=dict)  # topic -> groups
     without_modes: set[str] = field(default_factory=set)  # brokers on which nobody has set that
     static: set[str] = field(default_factory=set)  # topics
+    revive_log: str = ""  # the topic, if brokers have one
     required_key: str | None = None
     refused: set[int] = field(default_factory=set)  # codes that ACL 2.0 does not permit
     refused_by: dict[str, set[int]] = field(default_factory=dict)  # by the broker's name
@@ -250,6 +251,8 @@ class FakeCluster:
 
     def _208(self, node: "FakeNode", fields: dict[str, str]) -> tuple[int, bytes]:
         group = self.groups.get(fields["consumerGroup"], FakeGroup())
+        if fields["consumerGroup"] == REVIVE_GROUP:
+            group = FakeGroup(topics=(self.revive_log,) if self.revive_log else (), has_pulled=False)
         committed = group.topics if group.committed is None else group.committed
         if group.has_pulled:
             committed = (*committed, f"%RETRY%{fields['consumerGroup']}")

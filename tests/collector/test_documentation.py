@@ -9,6 +9,7 @@ from schemas.records import decode_record
 from streaming.collector.probing import client_schedule
 from streaming.collector.probing.broker_metrics import PAGE_MS
 from streaming.collector.probing.client_schedule import CLIENT_PAUSE_MS, FIRST_ASK_AFTER_JOIN_MS, FOLLOW_UPS_A_MINUTE
+from streaming.collector.probing.cluster_probe import REVIVALS_MS
 from streaming.collector.probing.directory_probe import GROUPS_MS
 from streaming.collector.probing.follow_ups import TRIES_AT_MOST
 from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS, LOOK_MS
@@ -45,6 +46,8 @@ def test_numbers_are_those_of_the_code() -> None:
         ("every broker | every 30 s", GROUPS_MS),
         ("without members | every 50 s", LOOK_MS),
         ("every 20 s; every 60 s for groups at rest", policy.offsets_ms),
+        ("asks every broker each 20 s for the offsets", REVIVALS_MS),
+        ("this page of each broker every 30 s", PAGE_MS),
         ("is not asked for 4 s at least", CLIENT_PAUSE_MS),
         ("its first 5 s", FIRST_ASK_AFTER_JOIN_MS),
         ("10 s for tables", TABLES_TIMEOUT_MS),

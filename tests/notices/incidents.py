@@ -274,6 +274,12 @@ def _by_kind() -> dict[str, Notice]:
                   changes=(AlertChange(SINCE - 290_000, "broker_lost", "broker-a"),
                            AlertChange(SINCE - 70_000, "broker_returned", "broker-a"))),
         ),
+        "REVIVE_STUCK": notice(
+            alert("REVIVE_STUCK", None, o.ReviveBehind(broker_names=("broker-a",), records=412, stands_ms=60_000),
+                  group="CID_RMQ_SYS_REVIVE_GROUP", topic="rmq_sys_REVIVE_LOG_DefaultCluster", severity="warning",
+                  queues=tuple(AlertQueue("broker-a", queue_id, None) for queue_id in range(8)), waiting=412,
+                  read_ts=SINCE + 20_000),
+        ),
         "MEMBERS_SPLIT": notice(
             alert("MEMBERS_SPLIT", None, o.MembersSplit(at_brokers=some(A), at_proxies=some(B)), topic=None,
                   severity="critical", clients=(client(A, 7, start_ts=(), brokers=("broker-a",)),

@@ -82,6 +82,17 @@ SAID = [
      " some have come back since 2",
      "400 秒内有 1 条消息被退回重新投递，同期客户端取走 4 条（a, b；%RETRY%g_T）：处理失败，或未在不可见时间内确认；"
      "自 2 起持续"),
+    (o.ReviveBehind(broker_names=("a",), records=1, stands_ms=60_000),
+     "a has 1 record of POP left to read: for 60 s more have come and none was read. Until they are read, messages that"
+     " clients took and did not acknowledge are not given out again",
+     "a 还有 1 条 POP 记录没有读取：记录不断到达，已 60 秒一条也没有读取。读取之前，"
+     "客户端取走而未确认的消息不会重新投递"),
+    (o.ReviveBehind(broker_names=("a", "b"), records=90, stands_ms=60_000, late_for_ms=125_000),
+     "a, b have 90 records of POP left to read: for 60 s more have come and none was read; in other queues for 125 s"
+     " they have been read more than a minute late. Until they are read, messages that clients took and did not"
+     " acknowledge are not given out again",
+     "a, b 还有 90 条 POP 记录没有读取：记录不断到达，已 60 秒一条也没有读取；其他队列已 125 秒读取延迟超过一分钟。"
+     "读取之前，客户端取走而未确认的消息不会重新投递"),
     (o.NoMemberListed(waiting=None, at_least=False), "no broker lists a member; how many messages wait is not known",
      "没有任何 Broker 列出成员；堆积的消息数未知"),
     (o.NoMemberListed(waiting=9, at_least=False, at_proxies=True, proxies_away=("10.0.0.5:8080",)),

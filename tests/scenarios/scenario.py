@@ -119,6 +119,7 @@ class Scenario(Struct, forbid_unknown_fields=True):
     timeline: tuple[Doing, ...]
     topics: dict[str, dict[str, Numbers]] = field(default_factory=lambda: {"T": {"a": 4, "b": 4}})
     rules: tuple[GroupRule, ...] = ()
+    group: str = "g"
     rate: int = 4
     report_every: float = 20
     every: float = 5  # between rounds
@@ -149,7 +150,10 @@ def read(path: Path) -> Scenario:
 
 def play(scenario: Scenario) -> Fleet:
     """Let it happen, through the core."""
-    fleet = Fleet(None, scenario.settings, rate=scenario.rate, every=scenario.every, report_every=scenario.report_every)
+    fleet = Fleet(
+        None, scenario.settings, rate=scenario.rate, every=scenario.every, report_every=scenario.report_every,
+        group=scenario.group,
+    )  # fmt: skip
     fleet.routes.clear()
     for topic, hosts in scenario.topics.items():
         fleet.route(topic, **hosts)

@@ -5,16 +5,19 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from schemas.identity import REVIVE_GROUP
 from streaming.collector.probing.broker_directory import BrokerDirectory, Silent
 from streaming.collector.probing.directory_probe import DirectoryProbe
 from streaming.collector.probing.group_probe import GroupProbe, Shared
 from streaming.collector.probing.group_schedule import GroupSchedule
 from streaming.collector.probing.live_transport import LiveTransport
 from streaming.collector.probing.memory import Memory, Remembered
-from streaming.collector.probing.offset_schedule import waits
+from streaming.collector.probing.offset_schedule import OffsetSchedule, waits
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.proxies import Proxies
 from streaming.collector.probing.request_load import Load, estimate
@@ -24,12 +27,25 @@ from streaming.collector.translation.broker_view import listed
 from streaming.collector.translation.cluster import ClusterTranslation
 from streaming.collector.wire.answers import SUCCESS
 from streaming.collector.wire.client import RemotingClient
+from streaming.collector.wire.connection import Unreachable
+from streaming.collector.wire.metrics_page import MetricsPages
 
 SPREAD = 0.5  # of the interval, over which the groups of a round are begun
 FEW_GROUPS = 20  # need not be spread
-from streaming.collector.wire.connection import Unreachable
-from streaming.collector.wire.metrics_page import MetricsPages
+REVIVALS_MS = 20_000  # how often brokers are asked how far they are in their revive logs
 log = logging.getLogger(__name__)
+
+
+def _revivals(shared: Shared) -> GroupProbe:
+    """A probe of the group by which brokers read their revive logs: in each of its rounds its offsets are asked.
+
+    It is a group like others for the job, without members ever, at brokers or proxies. They do not name it in 201.
+    """
+    own = copy(shared)
+    offsets_ms = REVIVALS_MS // 2
+    own.policy = replace(shared.policy, offsets_ms=offsets_ms, idle_offsets_ms=offsets_ms, backlogs=1, spreads=False)
+    own.offsets, own.proxies = OffsetSchedule(own.policy), Proxies()
+    return GroupProbe(REVIVE_GROUP, own)
 
 
 class RoundReport(NamedTuple):
@@ -63,6 +79,7 @@ class ClusterProbe:
         share: Share | Whole = WHOLE,
         dropped: Callable[[str], object] = lambda _: None,
         proxies: Iterable[str] = (),
+        pages: MetricsPages | None = None,
     ) -> None:
         self.clock = client.clock
         self.share = share
@@ -77,10 +94,13 @@ class ClusterProbe:
             self.translation, policy, transport, addresses, emit, record, self.silent.note, share, self.proxies,
             self.directory.is_closed,
         )  # fmt: skip
+        self._pages = pages
+        self._reading: asyncio.Task[None] | None = None
+        self._revivals = _revivals(self.shared)
+        self._revivals_due_ms, self._popped_ms = 0, -policy.report_empty_ms
         self._dropped = dropped
         self._probes: dict[str, GroupProbe] = {}
         self._learning: asyncio.Task[None] | None = None
-        pages: MetricsPages | None = None,
 
     async def round(self) -> RoundReport:
         """Ask everything that is due now, and emit it."""
@@ -90,11 +110,17 @@ class ClusterProbe:
         if isinstance(self.share, Share):
             self._follow_share(self.share)
         await self._learn_directory_in_background()
+        if self._pages is not None and (self._reading is None or self._reading.done()):
+            self._reading = self._transport.start(self._read_pages(self._pages))
         await asyncio.gather(*map(self._look, self.groups.to_look_at(self.clock.steady_ms())))
         await asyncio.gather(*map(self._ask_backlog, self.groups.to_ask_for_backlog(self.clock.steady_ms())))
         names = self.groups.to_probe(self.clock.steady_ms())
-        topics = {topic for probe in self._probes.values() for topic in probe.topics}
-        await asyncio.gather(self.shared.routes.learn_due(topics), self._probe(names, started_ts, started))
+        topics = {topic for probe in (*self._probes.values(), self._revivals) for topic in probe.topics}
+        await asyncio.gather(
+            self.shared.routes.learn_due(topics),
+            self._probe(names, started_ts, started),
+            *([self._probe_revivals(started_ts)] if self._is_revival_due(self.clock.steady_ms()) else ()),
+        )
         self._client.keep_only(
             {*self.brokers.addresses.values(), *self.proxies.addresses.values(), *self._transport.name_servers}
         )
@@ -110,8 +136,6 @@ class ClusterProbe:
     def _follow_the_clock(self) -> None:
         """Between rounds, so that one round has one clock."""
         moved_ms = self.clock.follow()
-        if self._pages is not None and (self._reading is None or self._reading.done()):
-            self._reading = self._transport.start(self._read_pages(self._pages))
         if moved_ms:
             where = "forward" if moved_ms > 0 else "back"
             log.warning("%s: the clock was set %s by %.1f s", self._cluster, where, abs(moved_ms) / 1000)
@@ -124,6 +148,21 @@ class ClusterProbe:
             self._learning = self._transport.start(self.directory.learn())
         if not self.brokers.addresses or not any(self.groups.counts()):
             await asyncio.wait([self._learning])
+
+    async def _read_pages(self, pages: MetricsPages) -> None:
+        due = self.shared.metrics.due(self.brokers.addresses, self.clock.steady_ms())
+        await asyncio.gather(*(self._read_page(pages, broker) for broker in due))
+
+    async def _read_page(self, pages: MetricsPages, broker: str) -> None:
+        asked_ts, asked_ms, started = self.clock.now_ms(), self.clock.steady_ms(), time.perf_counter()
+        in_flight = failure = None
+        try:
+            in_flight = await pages.in_flight(broker, self.brokers.addresses[broker])
+        except Unreachable as error:
+            failure = str(error)
+        took_ms = round((time.perf_counter() - started) * 1000, 3)
+        self.shared.metrics.answered(broker, asked_ts, asked_ms, took_ms, in_flight)
+        self.silent.note(f"{broker} for its metrics", failure)
 
     # --- groups that come from other collectors, or go to them
 
@@ -149,21 +188,6 @@ class ClusterProbe:
         """Should it come back, the job may know it by the events of another collector."""
         if not self.groups.drop(name):
             return
-    async def _read_pages(self, pages: MetricsPages) -> None:
-        due = self.shared.metrics.due(self.brokers.addresses, self.clock.steady_ms())
-        await asyncio.gather(*(self._read_page(pages, broker) for broker in due))
-
-    async def _read_page(self, pages: MetricsPages, broker: str) -> None:
-        asked_ts, asked_ms, started = self.clock.now_ms(), self.clock.steady_ms(), time.perf_counter()
-        in_flight = failure = None
-        try:
-            in_flight = await pages.in_flight(broker, self.brokers.addresses[broker])
-        except Unreachable as error:
-            failure = str(error)
-        took_ms = round((time.perf_counter() - started) * 1000, 3)
-        self.shared.metrics.answered(broker, asked_ts, asked_ms, took_ms, in_flight)
-        self.silent.note(f"{broker} for its metrics", failure)
-
         self._forget(name)
         self.translation.group(name).send_all()
         self._dropped(name)
@@ -224,6 +248,24 @@ class ClusterProbe:
         self.groups.probed(name, probe.has_members, self.clock.steady_ms())
         if not self.groups.is_watched(name):
             self._forget(name)  # long empty; should it come back, it is another to us
+
+    def _is_revival_due(self, now: int) -> bool:
+        """Brokers revive messages in clusters where groups consume by POP, or did so lately."""
+        if now < self._revivals_due_ms or not self._policy.covers_revivals or not self.share.has(REVIVE_GROUP):
+            return False
+        if self.proxies.addresses or self.directory.has_popping_groups or self._has_popping_clients():
+            self._popped_ms = now
+        return now - self._popped_ms < self._policy.report_empty_ms
+
+    def _has_popping_clients(self) -> bool:
+        return any(probe.pops for probe in self._probes.values())
+
+    async def _probe_revivals(self, started_ts: int) -> None:
+        self._revivals_due_ms = self.clock.steady_ms() + REVIVALS_MS - self._policy.interval_ms // 2
+        try:
+            await self._revivals.round(started_ts, frozenset(self.brokers.addresses))
+        except Exception:
+            log.exception("%s: the round of group %s failed", self._cluster, REVIVE_GROUP)
 
     def _forget(self, name: str) -> None:
         self._probes.pop(name, None)

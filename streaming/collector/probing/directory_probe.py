@@ -57,6 +57,11 @@ class DirectoryProbe:
         return any(silent.isdisjoint((name, _for_its_groups(name))) for name in self._brokers.addresses)
 
     @property
+    def has_popping_groups(self) -> bool:
+        """Returns whether a broker is set to hand out messages of a topic to a group itself."""
+        return any(self._popping.values())
+
+    @property
     def empty_groups(self) -> dict[str, int]:
         """How many groups without members each broker knows, of those brokers that have told their groups."""
         names = [name for name in self._brokers.addresses if name in self._settings]

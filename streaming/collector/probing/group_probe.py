@@ -118,9 +118,9 @@ class GroupProbe:
         return self._group.topics
 
     @property
-    def has_grpc_clients(self) -> bool:
-        """Returns whether a broker or proxy lists one."""
-        return self._polls.has_grpc_clients
+    def pops(self) -> bool:
+        """Returns whether the group has clients that consume by POP."""
+        return self._polls.has_clients
 
     @property
     def not_asked(self) -> Counter[str]:
@@ -354,7 +354,7 @@ class GroupProbe:
             other = (await self._transport.consume_stats(broker, self.name, topic))[0]
             self._take(other)
             others += other.table or ()
-        if self._polls.has_clients:
+        if self.pops:
             self._shared.offsets.answered(self.name, broker, asked_ms, (*named, *others))
             await self._ask_polls(broker, routes, named)
             self._take_in_flight(broker)

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from zlib import crc32
 
+from schemas.identity import REVIVE_GROUP
 from streaming.config.sections import Config
 from streaming.core.settings import Timing
 from streaming.core.state.members import longest_empty_ms
@@ -58,6 +59,11 @@ class Policy:
     def covers(self, group: str) -> bool:
         """Returns whether a group is to be watched at all."""
         return not is_system_group(group) and matches(group, self.include) and not matches(group, self.exclude)
+
+    @property
+    def covers_revivals(self) -> bool:
+        """Returns whether brokers are asked how far they are in their revive logs."""
+        return self.offsets_ms > 0 and not matches(REVIVE_GROUP, self.exclude)
 
     def phase(self, name: str, period_ms: int) -> int:
         """When in a period something falls due first: spread by its name, so that not all does at once."""

@@ -215,6 +215,9 @@ def is_undecided(group: Group, alert: Alert, index: int, at: RoundResult) -> boo
     """True if the evidence at hand does not say that the queue has left the alert's finding."""
     if alert.kind == Kind.OFFSETS_WENT_BACK:  # over once the offset has passed its old height
         return any(setback.queue == index for setback in group.state.setbacks)
+    if alert.kind == Kind.REVIVE_STUCK:  # over once it goes on, and not late
+        revival = next((one for one in group.state.revivals if one.queue == index), None)
+        return revival is None or not revival.moved_ts or revival.is_stuck or revival.late_since_ts > 0
     verdict = at.verdicts.get(index)
     if verdict is None and alert.kind == Kind.UNREADABLE_QUEUES and _is_left_with_messages(group, index, at):
         return True

@@ -15,7 +15,7 @@ PULLS, PUSHES = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"  # ConsumeType of pull a
 OF_WHOLE_GROUPS = frozenset({ReasonKind.CONFIGURED, ReasonKind.LITE_TOPICS})
 # These do not depend on which members come and go.
 PERMANENT_EXCLUSIONS = OF_WHOLE_GROUPS | {
-    ReasonKind.STATIC_TOPIC, ReasonKind.NOT_SUBSCRIBED, ReasonKind.UNREADABLE
+    ReasonKind.STATIC_TOPIC, ReasonKind.NOT_SUBSCRIBED, ReasonKind.UNREADABLE, ReasonKind.SYSTEM_GROUP
 }  # fmt: skip
 
 # Members of these kinds own no queue. That they consume is seen by their polls.

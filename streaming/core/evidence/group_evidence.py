@@ -3,7 +3,7 @@
 from functools import cached_property
 
 from schemas.facts import Kind
-from schemas.identity import host_of, is_retry_topic
+from schemas.identity import REVIVE_GROUP, host_of, is_retry_topic
 from schemas.reasons import ReasonKind
 from streaming.core.evidence.broadcasting import BROADCASTING, CLUSTERING, message_model
 from streaming.core.evidence.exclusions import PUSHES
@@ -239,7 +239,8 @@ class GroupEvidence:
 
     @cached_property
     def exclusion(self) -> ReasonKind | None:
-        """Why evenkeel does not judge the group: a rule says so, it consumes lite topics, or every member is excluded.
+        """Why evenkeel does not judge the group: a rule says so, it consumes lite topics, brokers consume it
+        themselves, or every member is excluded.
 
         What a member runs that was not asked yet is not known.
         """
@@ -247,6 +248,8 @@ class GroupEvidence:
             return ReasonKind.CONFIGURED
         if self.group.state.lite:
             return ReasonKind.LITE_TOPICS
+        if self.group.state.group == REVIVE_GROUP:
+            return ReasonKind.SYSTEM_GROUP
         heard = [
             m for m in self.members.values() if m.exclusion or m.running is not None or m.client.unanswered_since_ts
         ]

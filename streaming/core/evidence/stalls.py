@@ -5,6 +5,7 @@ from enum import Enum
 
 from schemas.facts import Kind
 from schemas.observed import Stall, counted
+from schemas.reasons import ReasonKind
 from streaming.core.evidence.exclusions import PULLS
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.topic_evidence import TopicEvidence
@@ -65,10 +66,13 @@ def is_to_be_consumed(evidence: GroupEvidence, queue: Queue) -> bool:
 
     Broadcasting clients keep their offsets to themselves, and clients that pull actively may: then no offset of the
     topic ever moves. Of a topic that the group no longer subscribes to it never does, either. An offset of 0 may be
-    none: a client that pulls actively commits nothing before it has got a message.
+    none: a client that pulls actively commits nothing before it has got a message. Brokers leave some of what is in
+    their revive logs (``intake.revivals``).
     """
     topic = evidence.group.topic_of(queue)
     if not evidence.shares_out or not evidence.may_subscribe(topic.name):
+        return False
+    if evidence.exclusion is ReasonKind.SYSTEM_GROUP:
         return False
     if evidence.consumes == PULLS and not (topic.is_committed and queue.broker_offset > queue.uncommitted_end):
         return False

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from schemas.facts import Kind, Severity
 from schemas.identity import is_retry_topic
 from schemas.observed import MoreMembersThanQueues
+from schemas.reasons import ReasonKind
 from streaming.core.evidence.exclusions import OF_WHOLE_GROUPS
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import KINDS, WHATEVER_MEMBERS_RUN
@@ -17,6 +18,7 @@ from streaming.core.findings.no_members import no_members
 from streaming.core.findings.offsets_went_back import offsets_went_back
 from streaming.core.findings.queue_facts import Since
 from streaming.core.findings.rebalance_storm import rebalance_storm
+from streaming.core.findings.revive_stuck import revive_stuck
 from streaming.core.findings.unreadable_queues import unreadable_queues
 from streaming.core.findings.unreported_members import member_lists_differ, shared_client_id
 from streaming.core.findings.verdict import GroupFinding
@@ -36,6 +38,9 @@ def idle_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
 
 
 def _every_finding(evidence: GroupEvidence, since: Since) -> Iterator[GroupFinding]:
+    if evidence.exclusion is ReasonKind.SYSTEM_GROUP:
+        yield from revive_stuck(evidence)
+        return
     yield from inconsistent_subscription(evidence)
     yield from shared_client_id(evidence)
     yield from member_lists_differ(evidence)

@@ -130,6 +130,7 @@ def _set_group_back(state: GroupState, ts: int) -> None:
     state.consumed_unlisted_ts = 0
     state.membership_changes, state.flapping_clients, state.ended_alerts = [], [], []
     state.rebalance = state.deploy = None
+    state.revivals = []
     for gap in state.missing_events:
         gap.ts = min(gap.ts, ts)
     state.lost_events_ts, state.status_ts = min(state.lost_events_ts, ts), min(state.status_ts, ts)

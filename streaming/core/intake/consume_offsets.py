@@ -7,9 +7,10 @@ offset has moved, without a gap between readings. It tells sooner.
 
 from schemas.events import ANY_QUEUE, ConsumeProgress, QueueOffsets, QueueProgress, TopicOffsets
 from schemas.facts import Kind
-from schemas.identity import is_retry_topic
+from schemas.identity import REVIVE_GROUP, is_retry_topic
 from streaming.core.intake.polls import polls_shown_by
 from streaming.core.intake.redeliveries import count_come_back, count_taken
+from streaming.core.intake.revivals import note_revivals, prove_stuck
 from streaming.core.intake.setbacks import follow_setbacks, note_setback
 from streaming.core.settings import Timing
 from streaming.core.state.group import Group
@@ -25,7 +26,10 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
     broker = group.state.brokers[index]
     is_unlisted = not any(known.listed for known in group.state.brokers)
     polls = polls_shown_by(group, group.state.topics[topic], index)
+    is_revive_log = group.state.group == REVIVE_GROUP and not is_retry_topic(event.topic)
     knows_pull_and_commit = broker.reports_pull_offsets and group.state.topics[topic].is_committed
+    if is_revive_log:
+        note_revivals(group, topic, index, event)
     for progress in event.queues:
         queue = group.state.queues[group.queue(topic, index, progress.queue_id)]
         if event.ts <= queue.progress_ts:
@@ -53,6 +57,8 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
             if progress.consumer_offset < queue.broker_offset - queue.consumer_lag and not was_counted:
                 note_setback(group, group.queue(topic, index, progress.queue_id), progress, event.ts)
             _observe(group, queue, progress, event.ts, broker)
+    if is_revive_log:
+        prove_stuck(group, topic, index, event.ts)
     if group.state.setbacks:
         follow_setbacks(group)
 

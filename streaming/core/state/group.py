@@ -206,6 +206,9 @@ class Group:
         state.setbacks = [setback for setback in state.setbacks if setback.queue in new_queue]
         for setback in state.setbacks:
             setback.queue = new_queue[setback.queue]
+        state.revivals = [revival for revival in state.revivals if revival.queue in new_queue]
+        for revival in state.revivals:
+            revival.queue = new_queue[revival.queue]
         self._index()
 
     def _move_reports(self, new_queue: dict[int, int]) -> None:

@@ -304,6 +304,25 @@ class Setback(Packed):
     changed_ts: int = 0  # when members joined or left shortly before; 0: none did
 
 
+class LogEnd(PackedValue, frozen=True):
+    """The end of a queue of the revive log, as it was read at ``ts``."""
+
+    ts: int
+    offset: int
+
+
+class Revival(Packed):
+    """A queue of the revive log, in the group by which brokers read it."""
+
+    queue: int  # index in GroupState.queues
+    end: int  # where it ended when its offset had moved last, or when it was read first
+    moved_ts: int = 0  # when its offset was last seen to have moved; 0: it has not been seen to
+    grows_since_ts: int = 0  # since when it has been longer than ``end``, and its offset has not moved; 0: it has
+    is_stuck: bool = False  # whether more than late acknowledgements must have come meanwhile
+    late_since_ts: int = 0  # since when its offset moves on among records that had come long before; 0: it does not
+    ends: list[LogEnd] = field(default_factory=list)  # as they were read lately; the oldest first
+
+
 class HeldEvent(PackedValue, frozen=True):
     """An event ahead of the group's clock. It is kept until the next marker confirms or refutes its time."""
 
@@ -399,6 +418,7 @@ class GroupState(Packed):
     popped_in_part: list[str] = field(
         default_factory=list
     )  # ``pop_topics`` that only some of their brokers hand out so
+    revivals: list[Revival] = field(default_factory=list)  # one for each queue of REVIVE_GROUP; other groups have none
 
 
 def left_the_route(queue: Queue) -> bool:

@@ -120,6 +120,7 @@ CHINESE: dict[str, str] = {
     "finding_UNREADABLE_QUEUES": "有不可读的队列",
     "finding_OFFSETS_WENT_BACK": "消费位点回退",
     "finding_CONSUMED_AGAIN": "消息反复重新投递",
+    "finding_REVIVE_STUCK": "重新投递停滞",
     "finding_IDLE_MEMBERS": "成员多于队列",
     "cell": "{topic} {broker} {queue}：{finding}。持有者：{owners}。应为：{expected}。",
     "not_known": "未知",

@@ -120,6 +120,7 @@ ENGLISH: dict[str, str] = {
     "finding_UNREADABLE_QUEUES": "queues that nobody can read",
     "finding_OFFSETS_WENT_BACK": "offsets went back",
     "finding_CONSUMED_AGAIN": "messages delivered again and again",
+    "finding_REVIVE_STUCK": "revive stuck",
     "finding_IDLE_MEMBERS": "more members than queues",
     "cell": "{topic} {broker} {queue}: {finding}. Owner: {owners}. Expected: {expected}.",
     "not_known": "not known",
