@@ -50,9 +50,12 @@ class PopFault:
         return self.inject.__name__
 
 
-def _shows_polls(shape: PopShape) -> bool:
-    """Whether a broker is asked for polls: an id of Rust may be that of another client."""
-    return shape.sdk != "Rust"
+def _by_polls(kind: str, promised_s: int) -> Callable[[PopShape], int]:
+    """Where polls prove it, as soon as that; else after ten minutes.
+
+    Brokers are not asked for polls of Rust clients: such an id may be that of another client.
+    """
+    return lambda shape: promised_s if shape.kind == kind and shape.sdk != "Rust" else TEN_MINUTES_S
 
 
 def _end_polls(group: PopGroup, name: str) -> None:
@@ -226,35 +229,18 @@ def not_acknowledged(group: PopGroup) -> Undo:
 
 def _blocked_s(shape: PopShape) -> int:
     """While few messages come, none may wait behind the first."""
-    return BLOCKED_S if shape.rate else TEN_MINUTES_S
+    return _by_polls("fifo", BLOCKED_S)(shape) if shape.rate else TEN_MINUTES_S
 
 
 FIFO, UNEXPLAINED = {"kind": "fifo"}, (Cause.UNEXPLAINED,)
 UNPOLLED, STALLED = (Kind.UNPOLLED, Kind.STALLED), (Kind.STALLED, Kind.UNPOLLED)
 AtLast = partial(PopFault, kinds=STALLED, due_s=lambda _: TEN_MINUTES_S, causes=UNEXPLAINED)
 Blocked = partial(PopFault, kinds=(Kind.HEAD_BLOCKED, Kind.STALLED), due_s=_blocked_s, needs=FIFO)
+AtABroker = partial(PopFault, kinds=UNPOLLED, least_brokers=2, causes=UNEXPLAINED)
 POP_FAULTS: tuple[PopFault, ...] = (
-    PopFault(
-        broker_not_reached,
-        UNPOLLED,
-        lambda shape: BUSY_S if shape.kind == "push" and _shows_polls(shape) else TEN_MINUTES_S,
-        least_brokers=2,
-        causes=UNEXPLAINED,
-    ),
-    PopFault(
-        refused_by_a_broker,
-        UNPOLLED,
-        lambda shape: BUSY_S if shape.kind == "push" and _shows_polls(shape) else TEN_MINUTES_S,
-        least_brokers=2,
-        causes=UNEXPLAINED,
-    ),
-    PopFault(
-        unknown_to_a_broker,
-        UNPOLLED,
-        lambda shape: LACKING_S + BUSY_S if shape.kind == "push" and _shows_polls(shape) else TEN_MINUTES_S,
-        least_brokers=2,
-        causes=UNEXPLAINED,
-    ),
+    AtABroker(broker_not_reached, due_s=_by_polls("push", BUSY_S)),
+    AtABroker(refused_by_a_broker, due_s=_by_polls("push", BUSY_S)),
+    AtABroker(unknown_to_a_broker, due_s=_by_polls("push", LACKING_S + BUSY_S)),
     AtLast(nobody_polls),
     PopFault(
         silent_since_a_restart,
@@ -275,6 +261,6 @@ POP_FAULTS: tuple[PopFault, ...] = (
     PopFault(old_offsets, (Kind.OFFSETS_WENT_BACK,), lambda _: AWAY_S[1] + 130, {**FIFO, "rate": 5}, least_brokers=2),
     Blocked(head_blocked),
     Blocked(listeners_hang),
-    PopFault(not_acknowledged, (Kind.CONSUMED_AGAIN,), lambda _: COUNTED_S, {"kind": "push", "rate": 5}),
+    PopFault(not_acknowledged, (Kind.CONSUMED_AGAIN,), lambda _: COUNTED_S, {"kind": "push", "rate": 5, "sdk": "Go"}),
 )
 POP_FAULT_NAMED = {fault.name: fault for fault in POP_FAULTS}
