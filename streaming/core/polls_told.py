@@ -1,7 +1,7 @@
 """What facts say of the polls of a group whose clients own no queue, and whether a fact must say so anew.
 
-Any of these clients may take messages from a queue. So the polls at a broker say how many clients are free to take some
-there.
+Several of these clients may take messages from a queue. So the polls at a broker say how many clients are free to take
+some there.
 """
 
 from collections.abc import Iterator, Sequence

@@ -110,7 +110,7 @@ def queue_lines(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None
     for those in sorted(alike.values(), key=len, reverse=True):
         owners = those[0].owners
         by_nobody = words.owner_not_known if owners is None else words.owned_by_nobody
-        by_nobody = words.of_any_client if fact.kind in BY_POLLS else by_nobody
+        by_nobody = words.of_no_client if fact.kind in BY_POLLS else by_nobody
         by_nobody = words.of_its_broker if fact.kind == Kind.REVIVE_STUCK else by_nobody
         held = words.owned_by if owners else by_nobody
         should = _should_own(those[0], fact, words, lambda ts: clock(ts, now, zone))

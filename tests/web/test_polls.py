@@ -46,7 +46,7 @@ def test_where_nobody_polls_comes_first_with_its_finding() -> None:
     assert {row.takers for row in rows} == {None}, "each member"
 
 
-def test_in_the_map_any_client_may_take_messages() -> None:
+def test_the_map_has_a_row_for_queues_whose_clients_poll() -> None:
     drawn = view(half_polled()).map
     assert [row.kind for row in drawn.rows] == ["anybody", "client", "client"]
     assert {(cell.queue.broker_name, cell.mark) for cell in drawn.cells} == {("a", "unpolled"), ("b", "polled")}
@@ -81,7 +81,7 @@ def test_the_page_has_each_number_with_the_time_of_its_reading(tmp_path: Path, l
     for row in rows:
         assert sum(re.fullmatch(r"\d\d:\d\d:\d\d", word) is not None for word in row) == 2
     assert words("each_member", n=2) in re.sub(r"<[^>]*>", "", table)
-    assert words("any_client") in page
+    assert words("by_pop") in page
     assert all(proxy in page for proxy in (A, B))
 
 

@@ -1,7 +1,7 @@
 """The map of queues and clients: owners, expected owners and findings of each queue. Geometry for one SVG.
 
 A column is a queue, a row is a client. Above the clients is a row for queues that no client owns, one for queues
-with unknown owners, and one for those from which any client may take messages. Widths are those of columns at their
+with unknown owners, and one for those whose messages clients take by POP. Widths are those of columns at their
 largest. A browser draws them narrower if there is less room.
 """
 
