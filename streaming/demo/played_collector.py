@@ -34,6 +34,7 @@ class PlayedCollector:
         self.counts = ClusterCounts(CLUSTER, interval_ms, self._requests, self._lags)
         self._groups = groups
         self._offsets: dict[tuple[str, str], dict[tuple[str, int], answers.OffsetRow]] = {}
+        self._in_flight: dict[tuple[str, str], tuple[answers.InFlightAnswer, ...]] = {}  # by group and broker
         self._has_members: dict[tuple[str, str], bool] = {}  # by group and broker
         self._answered: dict[str, bool] = {}  # by broker
         self._not_asked: dict[str, Counter[str]] = {}  # by group
@@ -65,9 +66,13 @@ class PlayedCollector:
                 topic=said.topic, queue_id=one.queue_id, broker_offset=one.broker_offset,
                 consumer_offset=one.consumer_offset, last_timestamp=one.consumed_ts,
             )  # fmt: skip
-        self._lags.answered(group, said.broker_name, rows.values())
+        in_flight = self._in_flight.get((group, said.broker_name), ())
+        self._lags.answered(group, said.broker_name, rows.values(), in_flight)
 
     def _take_round(self, event: Round, ts: int) -> None:
+        for one in event.in_flight:
+            known = answers.InFlightAnswer(ts=one.ts, broker=one.broker_name, topic=one.topic, messages=one.messages)
+            self._in_flight[event.group, one.broker_name] = (known,)
         for offsets in event.offsets:
             self._take_offsets(event.group, offsets)
         for broker in {one.broker_name for one in event.polls}:

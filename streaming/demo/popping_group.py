@@ -17,6 +17,7 @@ from schemas.events import (
     Round,
     RouteQueues,
     Subscription,
+    TopicInFlight,
     TopicOffsets,
     TopicPolls,
     TopicRoute,
@@ -57,7 +58,10 @@ class _PoppingGroup:
         self._taken = {REACHED: 0, CUT_OFF: 0}  # by broker, of each of its queues
 
     def round(self, ts: int, is_cut_off: bool) -> list[AnyEvent]:
-        """The events of a round that ends at ``ts``. A poll waits again as soon as its messages are taken."""
+        """The events of a round that ends at ``ts``. A poll waits again as soon as its messages are taken.
+
+        Each client that reaches a broker has a message of it in hand.
+        """
         self._written += MESSAGES
         self._taken |= dict.fromkeys((REACHED,) if is_cut_off else (REACHED, CUT_OFF), self._written)
         events: list[AnyEvent] = []
@@ -77,6 +81,7 @@ class _PoppingGroup:
             subscribed=(TOPIC,),
             offsets=tuple(self._offsets(name, ts) for name in polling) if is_read else (),
             polls=tuple(TopicPolls(name, TOPIC, ANY_QUEUE, ts, n) for name, n in polling.items()) if is_read else (),
+            in_flight=tuple(TopicInFlight(name, TOPIC, ts, n) for name, n in polling.items()) if is_read else (),
         )
         return [*events, marker]
 

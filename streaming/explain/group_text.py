@@ -170,7 +170,7 @@ def _tables(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
     else:
         yield Line("No members.", "yellow")
     yield from _broker_lists(group.views, width)
-    yield from poll_table(group.polls, width, REST, when.clock)
+    yield from poll_table(group, width, REST, when.clock)
     yield from queue_tables(_queue_rows(group.queues, when), width, REST)
 
 

@@ -38,7 +38,10 @@ from streaming.wording.lists import grouped
 from streaming.wording.times import moment
 
 QueueKey = tuple[str | None, str, int]  # topic, broker name, queue id
-OF_STATUS = ("reason_details", "counts", "retry_counts", "brokers_covered", "brokers_known", "members_reporting")
+OF_STATUS = (
+    *("reason_details", "counts", "retry_counts", "brokers_covered", "brokers_known", "members_reporting"),
+    *("fifo", "in_flight", "in_flight_ts"),
+)
 KINDS = tuple(kind for kind in PAYLOADS if kind not in (QuarantineFact, HealthFact))  # those of a group
 
 
@@ -68,7 +71,7 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorSt
         polls=status.polls if status else (),
         waiting=waiting.messages if waiting else None,
         read_ts=waiting.read_ts if waiting else None,
-        oldest_ts=waiting.oldest_ts if waiting else None,
+        oldest_ts=(waiting.oldest_ts if waiting else None) or (status.oldest_ts if status else None),
         members=tuple(sorted(members, key=lambda member: member.client_id)),
         views=_views(newest, members),
         queues=queues,

@@ -15,6 +15,7 @@ from streaming.core.findings.queue_findings import TopicFindings, judge_topics
 from streaming.core.findings.verdict import GroupFinding, Verdict
 from streaming.core.group_status import GroupStatus, group_status, is_excluded
 from streaming.core.polls_told import polls_of_group
+from streaming.core.waiting import pop_lag
 from streaming.inspect import members, queues, stalling, undecided
 from streaming.inspect.notes import notes_on
 from streaming.inspect.observed_groups import ObservedGroup
@@ -46,7 +47,7 @@ def _evaluate(observed: ObservedGroup) -> InspectedGroup:
     too_young = [one for one in of_group if one not in held]
     open_questions = tuple(_undecided(observed, evidence, found, too_young))
     rows = [row for topic in found for row in queues.rows_of(topic, observed.offsets)]
-    all_members = members.rows_of(observed, evidence, rows)
+    all_members, lag = members.rows_of(observed, evidence, rows), pop_lag(evidence)
     return InspectedGroup(
         cluster=group.state.cluster,
         group=observed.name,
@@ -59,6 +60,9 @@ def _evaluate(observed: ObservedGroup) -> InspectedGroup:
         consume_enable=group.state.consume_enable,
         strategies=tuple(sorted(filter(None, evidence.classes))) or None,
         polls=polls_of_group(group),
+        fifo=lag.fifo,
+        in_flight=lag.in_flight,
+        in_flight_ts=lag.in_flight_ts,
         findings=tuple(sorted(findings, key=lambda one: (one.severity != "critical", one.severity != "warning"))),
         undecided=open_questions,
         notes=tuple(notes_on(evidence, found, rows, all_members)),

@@ -121,7 +121,7 @@ def _tables(group: InspectedGroup, width: int, everything: bool) -> Iterator[Lin
     if members:
         yield Line("")
         yield from member_table([_member_row(group, one) for one in members], width, rest)
-    yield from poll_table(group.polls, width, rest, lambda ts: f"{age(group.ts - ts)} ago")
+    yield from poll_table(group, width, rest, lambda ts: f"{age(group.ts - ts)} ago")
     flows = {topic: message_flow(those) for topic, those in grouped(group.queues or (), lambda one: one.topic).items()}
     yield from queue_tables(_queue_rows(group.queues or ()), width, rest, flows)
     if members or group.queues:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from schemas.facts import BrokerPolls, Kind
 from schemas.identity import is_proxy, is_retry_topic, proxy_address
 from streaming.core.finding_kinds import BY_POLLS, RIGHT, UNDECIDED
-from streaming.snapshots.lines import INDENT, Column, Line, Row, indented, short_ranges, table
-from streaming.snapshots.values import QueueName, QueueSnapshot
+from streaming.snapshots.lines import INDENT, Column, Line, Row, indented, paragraph, short_ranges, table
+from streaming.snapshots.values import GroupSnapshot, QueueName, QueueSnapshot
 from streaming.wording.lists import grouped, joined
 from streaming.wording.names import cut, cut_middle, named
 from streaming.wording.numbers import counted, short
@@ -99,8 +99,9 @@ def listed_by(brokers: Iterable[str], all_brokers: Iterable[str]) -> str:
     return ", ".join(map(proxy_address, brokers)) if any(map(is_proxy, all_brokers)) else ""
 
 
-def poll_table(polls: Sequence[BrokerPolls], width: int, rest: str, when: Callable[[int], str]) -> Iterator[Line]:
+def poll_table(group: GroupSnapshot, width: int, rest: str, when: Callable[[int], str]) -> Iterator[Line]:
     """Where clients that own no queue wait for messages. ``when``: a time in words."""
+    polls = group.polls
     if not polls:
         return
     title = "polls that wait at brokers for messages"
@@ -109,6 +110,15 @@ def poll_table(polls: Sequence[BrokerPolls], width: int, rest: str, when: Callab
     shown = [_poll_row(one, when) for one in polls[: MOST_ROWS if rest else None]]
     yield from indented(table(POLL_COLUMNS, shown, width - len(INDENT)))
     yield from _left_out(polls[MOST_ROWS:], "brokers", rest)
+    yield from paragraph(_in_flight(group, when), width, INDENT, "dim")
+
+
+def _in_flight(group: GroupSnapshot, when: Callable[[int], str]) -> str:
+    if group.fifo:
+        return "FIFO: messages that clients have and did not acknowledge are among those that wait"
+    if group.in_flight is None or group.in_flight_ts is None:
+        return "taken and not acknowledged: not known"
+    return f"taken and not acknowledged: {counted(group.in_flight, 'message')}, read {when(group.in_flight_ts)}"
 
 
 def _poll_row(polls: BrokerPolls, when: Callable[[int], str]) -> Row:

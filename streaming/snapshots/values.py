@@ -31,6 +31,8 @@ class GroupSnapshot(Struct, frozen=True, kw_only=True):
     """A group at ``ts``. ``reason``: why only its status is known.
 
     ``polls``: of clients that own no queue, at each broker of each topic; empty: brokers have not said.
+    ``fifo``: of a group that consumes by POP, whether what waits for it has the messages in flight, too; None: no POP.
+    ``in_flight``: messages that its clients have taken and not acknowledged, read at ``in_flight_ts``; None: not known.
     """
 
     schema: int = 1
@@ -40,3 +42,6 @@ class GroupSnapshot(Struct, frozen=True, kw_only=True):
     status: str | None
     reason: str | None
     polls: tuple[BrokerPolls, ...] = ()
+    fifo: bool | None = None
+    in_flight: int | None = None
+    in_flight_ts: int | None = None

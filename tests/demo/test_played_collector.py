@@ -80,3 +80,7 @@ def test_the_lag_is_that_of_the_newest_offsets(found: Scrape, played: list[Sched
 def test_the_polls_are_those_of_the_newest_reading(found: Scrape) -> None:
     polls = {dict(labels)["broker"]: n for labels, n in found.of("evenkeel_rocketmq_waiting_polls").items()}
     assert polls == {"broker-a": 3, CUT_OFF: 0}
+
+
+def test_what_is_in_flight_is_that_of_all_brokers(found: Scrape) -> None:
+    assert set(found.of("evenkeel_rocketmq_in_flight_messages").values()) == {3}

@@ -1,12 +1,17 @@
 """The polls of clients that own no queue: who may take messages where, and how many clients wait there."""
 
 import re
+from datetime import timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from schemas.facts import Fact, GroupFact
 from streaming.config.sections import Web
+from streaming.explain.group_text import lines_of
+from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.notices.notice import Site
 from streaming.projections.projector import run_projections
 from streaming.tables.storage import mark_replayed
@@ -17,7 +22,7 @@ from streaming.web.security.users import Users
 from streaming.web.settings import WebSettings
 from streaming.web.views.group import GroupView
 from streaming.web.words import words_in
-from tests.core.fleet import Fleet
+from tests.core.fleet import T0, Fleet
 from tests.core.test_polled import JAVA, A, B, Popping, settled
 from tests.core.test_polled_by_remoting_clients import at_any, popping
 from tests.tables.written import commit
@@ -62,19 +67,45 @@ def test_members_are_shown_with_the_proxies_that_list_them() -> None:
     assert {row.queues for row in rows.values()} == {None}, "no client owns a queue"
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_page_has_each_number_with_the_time_of_its_reading(tmp_path: Path, language: str) -> None:
-    facts = [replace(fact, cluster=CLUSTER) for fact in half_polled().facts]
-    commit(tmp_path / "facts", sorted([*facts, *health_of(facts)], key=lambda fact: fact.ts))
-    run_projections(str(tmp_path))
-    mark_replayed(tmp_path, "a test")
-    watch = Watch(str(tmp_path))
+def page_of(told: list[Fact], folder: Path, language: str = "en") -> str:
+    facts = [replace(fact, cluster=CLUSTER) for fact in told]
+    commit(folder / "facts", sorted([*facts, *health_of(facts)], key=lambda fact: fact.ts))
+    run_projections(str(folder))
+    mark_replayed(folder, "a test")
+    watch = Watch(str(folder))
     watch.read()
     rules = AccessRules(Users({}, {}), needs_user=False, may_silence=frozenset("*"))
     web = Web(listen="127.0.0.1:8400")
-    app = web_app(WebSettings(str(tmp_path), tmp_path / "n", web, rules, Site(), series_limit=20_000), watch)
-    words = words_in(language)
-    page = ask(app, f"/group?cluster={CLUSTER}&group=g", {"Accept-Language": language}).text
+    app = web_app(WebSettings(str(folder), folder / "n", web, rules, Site(), series_limit=20_000), watch)
+    return ask(app, f"/group?cluster={CLUSTER}&group=g", {"Accept-Language": language}).text
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({"fifo": False}, "taken and not acknowledged: not known"),
+        ({"fifo": False, "in_flight": 12, "in_flight_ts": T0}, "acknowledged: 12 messages, read at 22:13:20"),
+        ({"fifo": True}, "FIFO: those taken and not acknowledged are among them"),
+        ({"fifo": None}, ""),
+    ],
+)
+def test_what_is_in_flight_is_said_or_that_it_is_not_known(tmp_path: Path, known: dict[str, Any], said: str) -> None:
+    facts = half_polled().facts
+    last = max(number for number, fact in enumerate(facts) if isinstance(fact.payload, GroupFact))
+    facts[last] = replace(facts[last], payload=replace(facts[last].payload, oldest_ts=T0 - 5_000, **known))
+    page = page_of(facts, tmp_path)
+    assert said in page
+    assert ("acknowledged" in page) is (known["fifo"] is not None)
+    if known["fifo"] is not None:
+        assert "the oldest was stored after 22:13:15" in page
+    text = "\n".join(line.text for line in lines_of(snapshot_of(facts), 120, timezone.utc))
+    assert ("12 messages, read 22:13:20" in text) is (known.get("in_flight") == 12)
+    assert ("acknowledged: not known" in text) is (known["fifo"] is not True and known.get("in_flight") is None)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_page_has_each_number_with_the_time_of_its_reading(tmp_path: Path, language: str) -> None:
+    words, page = words_in(language), page_of(half_polled().facts, tmp_path, language)
     (table,) = re.findall(rf'aria-label="{re.escape(words("polls"))}">(.*?)</table>', page, re.DOTALL)
     rows = [re.sub(r"<[^>]*>", " ", row).split() for row in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)[1:]]
     assert [row[:4] for row in rows] == [["UNPOLLED", "T", "a", "4"], ["POLLED", "T", "b", "4"]]
