@@ -258,7 +258,7 @@ def test_who_comes_back_after_a_deploy_runs_as_all_do_by_then() -> None:
 def test_a_slow_deploy_replaces_a_pod_that_was_started_again_meanwhile() -> None:
     played = Played("", 10)
     group, client = played.group, played.group.clients[0]
-    context = PerturbationContext(group, played.detector, Random("pod"), True, [])
+    context = PerturbationContext(group.fleet.clock, played.detector, Random("pod"), group, True, [])
     group.fleet.leave(client)
     group.start(client.client_id)
     starts_and_stops._replace(context, client.client_id, True)

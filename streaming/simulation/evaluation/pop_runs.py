@@ -11,6 +11,8 @@ from schemas.facts import Cause, Kind
 from streaming.core.settings import Settings
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.pages import LOOKS_BACK_MS, sent_pages, went_back
+from streaming.simulation.evaluation.perturbations.collectors import DISTURBANCES
+from streaming.simulation.evaluation.perturbations.context import WatchContext
 from streaming.simulation.evaluation.pop_faults import POP_FAULTS, PopFault
 from streaming.simulation.evaluation.pop_operations import (
     POP_OPERATIONS,
@@ -25,7 +27,7 @@ from streaming.simulation.pop_group import TOPIC, PopGroup, random_shape
 AFTERWARDS_S = 60
 SHORT_S = (5, 60)  # how long a short fault lasts
 LONGER_S = (10, 60)  # than until its page is due
-IS_SHORT, HAS_CHURN = 0.2, 0.3
+IS_SHORT, HAS_CHURN, IS_DISTURBED = 0.2, 0.3, 0.4
 POLLS_END_S = 25  # polls of clients that are gone wait on for 20 s, and may take the next message to nobody
 AT_REST_S = 125  # offsets are read every 60 s where few messages come, and twice before anything is found
 LISTED_S = 130  # connections that are gone are listed for so long
@@ -81,6 +83,7 @@ def play_pop_healthy(seed: str, settings: Settings) -> Run:
     random = Random(f"{seed}/healthy")
     group = PopGroup(random_shape(random), seed)
     detector = Detector(group.fleet, settings)
+    disturbed = _disturb(seed, group, detector)
     group.warm_up()
     actions, weights = zip(*POP_OPERATIONS, strict=True)
     done = random.choices(actions, weights, k=OPERATIONS_A_RUN)
@@ -89,7 +92,19 @@ def play_pop_healthy(seed: str, settings: Settings) -> Run:
         group.fleet.run(random.randrange(*PAUSE_S))
     group.fleet.run(PAUSE_S[1])
     names = tuple(dict.fromkeys(action.__name__ for action in done))
-    return _run(seed, group, names, len(done), [], _judged(group, detector, None))
+    run = _run(seed, group, names, len(done), [], _judged(group, detector, None))
+    run.perturbations = disturbed
+    return run
+
+
+def _disturb(seed: str, group: PopGroup, detector: Detector) -> tuple[str, ...]:
+    """In some runs collectors restart, their clock is set back, or events are lost or late."""
+    random = Random(f"{seed}/disturbed")
+    if random.random() >= IS_DISTURBED:
+        return ()
+    begin = random.choice(DISTURBANCES)
+    begin(WatchContext(group.fleet.clock, detector, random))
+    return (begin.__name__,)
 
 
 def _run(

@@ -102,6 +102,7 @@ def begin(
     """Begin them before the group's first client starts. Returns the findings that are true because of them."""
     known_findings: list[KnownFinding] = []
     for one in drawn:
-        context = PerturbationContext(group, detector, Random(f"{seed}/{one.name}"), is_healthy, known_findings)
+        random = Random(f"{seed}/{one.name}")
+        context = PerturbationContext(group.fleet.clock, detector, random, group, is_healthy, known_findings)
         one.begin(context)
     return known_findings

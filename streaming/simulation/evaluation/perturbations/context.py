@@ -9,17 +9,19 @@ from random import Random
 from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.evaluation.results import KnownFinding
 from streaming.simulation.simulated_group import SimulatedGroup
+from streaming.simulation.virtual_clock import VirtualClock
 
 
 @dataclass
-class PerturbationContext:
-    """A group to change. ``random`` belongs to one perturbation, so that another one does not change its numbers."""
+class WatchContext:
+    """What watches a group, to be disturbed: collectors, and the way of their events to the detector.
 
-    group: SimulatedGroup
+    ``random`` belongs to one perturbation, so that another one does not change its numbers.
+    """
+
+    clock: VirtualClock
     detector: Detector
     random: Random
-    is_healthy: bool
-    known_findings: list[KnownFinding] = field(default_factory=list)
 
     def delay_ms(self, seconds: tuple[float, float]) -> int:
         """Milliseconds until the next time."""
@@ -28,3 +30,12 @@ class PerturbationContext:
     def log_uniform(self, least: float, most: float) -> float:
         """A random number; each order of magnitude is equally likely."""
         return exp(self.random.uniform(log(least), log(most)))
+
+
+@dataclass
+class PerturbationContext(WatchContext):
+    """A group to change."""
+
+    group: SimulatedGroup
+    is_healthy: bool
+    known_findings: list[KnownFinding] = field(default_factory=list)
