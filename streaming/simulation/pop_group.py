@@ -12,6 +12,7 @@ from streaming.simulation.popping import IN_ORDER_AT_ONCE, INVISIBLE_MS
 TOPIC = "T"
 HOSTS = ("10.1.0.1", "10.1.0.2")  # of the first proxies
 WARM_UP_S = 150
+KINDS_OF_CLIENTS = ("push", "simple", "fifo")
 SDK_WEIGHTS = {"Java": 5, "Go": 3, "Python": 2, "Node": 1, "C++": 1, "Rust": 1}
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 SPARE = 3  # how many times as much as is written a group can work off
@@ -48,7 +49,7 @@ def random_shape(random: Random, **fixed: object) -> PopShape:
         "brokers": random.choice((1, 2, 2, 3)),
         "queues": random.choice((1, 2, 4, 8)),
         "rate": random.choice((0, 0, 1, 2, 5, 20)),
-        "kind": random.choices(("push", "simple", "fifo"), (5, 2, 2))[0],
+        "kind": random.choices(KINDS_OF_CLIENTS, (5, 2, 2))[0],
         "sdk": random.choices(tuple(SDK_WEIGHTS), tuple(SDK_WEIGHTS.values()))[0],
         "is_balanced": random.random() < 0.5,
     }

@@ -14,12 +14,13 @@ from typing import Any
 from schemas.facts import Cause, Kind
 from streaming.simulation.client_config import ClientConfig
 from streaming.simulation.grpc_consumer import GrpcConsumer
-from streaming.simulation.pop_group import TOPIC, PopGroup, PopShape
+from streaming.simulation.pop_group import KINDS_OF_CLIENTS, TOPIC, PopGroup, PopShape
 
 Undo = Callable[[], object]
 READINGS_S = 45  # two readings of the offsets, 20 s apart, and a round
 TEN_MINUTES_S = 600 + READINGS_S
 BUSY_S = 300 + READINGS_S  # clients may be busy with what they have taken
+CLOSED_S = 80 + READINGS_S  # nobody can be busy there; clients are seen elsewhere meanwhile
 LACKING_S = 90  # until a broker counts as one that does not know the group
 BLOCKED_S = 450 + 60 + READINGS_S  # 300 s, half as long again after a change, and a new owner of a FIFO queue
 COUNTED_S = 190 + 300 + 2 * READINGS_S  # what a client had that left shortly before is not counted
@@ -50,12 +51,12 @@ class PopFault:
         return self.inject.__name__
 
 
-def _by_polls(kind: str, promised_s: int) -> Callable[[PopShape], int]:
+def _by_polls(promised_s: int, *kinds: str) -> Callable[[PopShape], int]:
     """Where polls prove it, as soon as that; else after ten minutes.
 
     Brokers are not asked for polls of Rust clients: such an id may be that of another client.
     """
-    return lambda shape: promised_s if shape.kind == kind and shape.sdk != "Rust" else TEN_MINUTES_S
+    return lambda shape: promised_s if shape.kind in kinds and shape.sdk != "Rust" else TEN_MINUTES_S
 
 
 def _end_polls(group: PopGroup, name: str) -> None:
@@ -229,7 +230,7 @@ def not_acknowledged(group: PopGroup) -> Undo:
 
 def _blocked_s(shape: PopShape) -> int:
     """While few messages come, none may wait behind the first."""
-    return _by_polls("fifo", BLOCKED_S)(shape) if shape.rate else TEN_MINUTES_S
+    return _by_polls(BLOCKED_S, "fifo")(shape) if shape.rate else TEN_MINUTES_S
 
 
 FIFO, UNEXPLAINED = {"kind": "fifo"}, (Cause.UNEXPLAINED,)
@@ -238,9 +239,9 @@ AtLast = partial(PopFault, kinds=STALLED, due_s=lambda _: TEN_MINUTES_S, causes=
 Blocked = partial(PopFault, kinds=(Kind.HEAD_BLOCKED, Kind.STALLED), due_s=_blocked_s, needs=FIFO)
 AtABroker = partial(PopFault, kinds=UNPOLLED, least_brokers=2, causes=UNEXPLAINED)
 POP_FAULTS: tuple[PopFault, ...] = (
-    AtABroker(broker_not_reached, due_s=_by_polls("push", BUSY_S)),
-    AtABroker(refused_by_a_broker, due_s=_by_polls("push", BUSY_S)),
-    AtABroker(unknown_to_a_broker, due_s=_by_polls("push", LACKING_S + BUSY_S)),
+    AtABroker(broker_not_reached, due_s=_by_polls(BUSY_S, "push")),
+    AtABroker(refused_by_a_broker, due_s=_by_polls(CLOSED_S, *KINDS_OF_CLIENTS)),
+    AtABroker(unknown_to_a_broker, due_s=_by_polls(LACKING_S + CLOSED_S, *KINDS_OF_CLIENTS)),
     AtLast(nobody_polls),
     PopFault(
         silent_since_a_restart,
