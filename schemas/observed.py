@@ -304,10 +304,14 @@ class MembersSplit(Part, frozen=True, kw_only=True):
 
 
 class NotPolled(Part, frozen=True, kw_only=True):
-    """``waiting`` messages wait in the queues, and no client has polled the first of them for ``silent_ms``."""
+    """``waiting`` messages wait in the queues, and no client has polled the first of them for ``silent_ms``.
+
+    ``closed``: their brokers let nobody of the group consume; null: that is not known of all of them.
+    """
 
     waiting: int
     silent_ms: int
+    closed: bool | None = None
 
 
 class SilentSinceProxy(Part, frozen=True, kw_only=True):

@@ -69,7 +69,8 @@ def unpolled(q: PolledQueue) -> Verdict | None:
     is_busy_nowhere = q.is_closed or (is_free and not q.is_orderly)
     if not is_busy_nowhere and not q.is_silent_since_proxy:
         return None
-    return _found(Kind.UNPOLLED, observed=NotPolled(waiting=counted(q.waiting), silent_ms=q.silent_ms))
+    observed = NotPolled(waiting=counted(q.waiting), silent_ms=q.silent_ms, closed=q.is_closed or None)
+    return _found(Kind.UNPOLLED, observed=observed)
 
 
 def not_seen(q: PolledQueue) -> Verdict:
@@ -106,4 +107,5 @@ def not_polled_of(observed: Iterable[Part | None]) -> NotPolled:
     """How many messages wait in several queues, and for how long nobody has polled the first of them."""
     parts = [one for one in observed if isinstance(one, NotPolled)]
     waiting = counted(sum(one.waiting for one in parts))
-    return NotPolled(waiting=waiting, silent_ms=max(one.silent_ms for one in parts))
+    closed = all(one.closed for one in parts) or None
+    return NotPolled(waiting=waiting, silent_ms=max(one.silent_ms for one in parts), closed=closed)
