@@ -147,6 +147,7 @@ def _serve(pipe: Connection, file: Path) -> None:
     except Exception as error:
         pipe.send(MonitorError(str(error)))
     finally:
+        spark.sparkContext.setLogLevel("OFF")  # interrupted tasks would log what they miss
         spark.stop()
 
 
