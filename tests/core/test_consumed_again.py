@@ -176,8 +176,9 @@ def test_a_rolling_deploy_calls_nobody(consume_type: str) -> None:
         new = (f"host-{number}@7@0@hoi3xrg9u9", JAVA[1])
         fleet.proxies = {A: new, B: new}
         fleet.run(5)
-        fleet.play(60, come_back=4 * TAKEN)
-    fleet.play(LEFT_IN_FLIGHT_MS / 1000 - 60, come_back=4 * TAKEN)
+        fleet.play(LEFT_IN_FLIGHT_MS / 1000, come_back=4 * TAKEN)
+        fleet.play(20, come_back=0)
+    fleet.play(120, come_back=2)
     assert fleet.steps() == []
 
 
@@ -187,8 +188,21 @@ def test_proxies_that_are_restarted_one_after_the_other_call_nobody() -> None:
         fleet.no_lists = {proxy}
         fleet.play(40, come_back=4 * TAKEN)
         fleet.no_lists = set()
-        fleet.play(60, come_back=4 * TAKEN)
-    assert fleet.steps() == []
+        fleet.play(20, come_back=4 * TAKEN)
+        fleet.play(60, come_back=2)
+    assert ("firing", "warning") not in fleet.steps()
+
+
+def test_consumers_that_replace_others_and_acknowledge_nothing_are_told_within_two_minutes() -> None:
+    fleet = Returning()
+    new = ("host-9@7@0@hoi3xrg9u9", "host-8@7@0@hoi3xrg9u8")
+    fleet.proxies = {A: new, B: new}
+    fleet.play(120, come_back=TAKEN)
+    assert fleet.steps() == [("pending", "info"), ("firing", "info")]
+    fleet.play(220, come_back=3 * TAKEN)
+    assert fleet.steps()[-1] == ("firing", "info")
+    fleet.play(60, come_back=3 * TAKEN)
+    assert fleet.steps()[-1] == ("firing", "warning")
 
 
 def test_a_proxy_that_is_slow_for_a_moment_hides_nothing() -> None:
@@ -216,9 +230,9 @@ def test_a_client_that_ends_leaves_an_alert_open_until_it_is_known() -> None:
     fleet = Returning()
     fleet.play(500, come_back=2 * TAKEN)
     fleet.proxies = {A: JAVA[:1], B: JAVA[:1]}
-    fleet.play(240, come_back=2 * TAKEN)
-    assert (fleet.alert(KIND).state, fleet.alert(KIND).stale) == ("firing", True)
     fleet.play(60, come_back=2 * TAKEN)
+    assert (fleet.alert(KIND).state, fleet.alert(KIND).stale) == ("firing", True)
+    fleet.play(40, come_back=2 * TAKEN)
     assert (fleet.alert(KIND).state, fleet.alert(KIND).stale) == ("firing", False)
     assert ("resolved", "warning") not in fleet.steps()
 
@@ -289,7 +303,7 @@ def test_every_message_that_came_back_in_two_periods_is_counted_once(growth: lis
         ts = queue.progress_ts + 1000 * seconds
         seen = QueueOffsets(0, queue.broker_offset + number, 0, 0)
         count_come_back(group, polls, queue, seen, ts)
-        count_taken(polls, queue, seen)
+        count_taken(polls, queue, seen, ts)
         queue.broker_offset, queue.progress_ts = seen.broker_offset, ts
         come_back.append((ts, number))
         known = polls.redelivered

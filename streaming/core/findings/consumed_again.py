@@ -53,21 +53,28 @@ def is_counted_anew(evidence: GroupEvidence, topic_name: str) -> bool:
     topics = (topic for topic in evidence.group.state.topics if topic.name == topic_name)
     oldest = evidence.now - evidence.group.timing.gone_after_ms
     known = [one.redelivered for topic in topics for one in topic.polls if one.redelivered is not None]
-    return any(one.read_ts >= oldest and not _is_steady(evidence, one) for one in known)
+    return any(
+        one.read_ts >= oldest and not (_is_steady(evidence, one) and _is_counted(evidence, one)) for one in known
+    )
 
 
 def _is_steady(evidence: GroupEvidence, one: Redelivered) -> bool:
     """True if it has gone on for longer than what was in flight of a client comes back, by offsets that are recent."""
     timing = evidence.group.timing
     is_recent = evidence.now - one.read_ts <= timing.progress_max_gap_ms
-    return is_recent and one.grown_ts - one.began_ts >= timing.stall_ms
+    return is_recent and one.grown_ts - one.began_ts >= timing.stall_ms and one.grown_ts > one.counted_ts
+
+
+def _is_counted(evidence: GroupEvidence, one: Redelivered) -> bool:
+    """True if it has been counted for long enough to say that hardly any message comes back."""
+    return one.read_ts - one.counted_ts >= evidence.group.timing.stall_ms
 
 
 def _lasts(evidence: GroupEvidence, steady: Iterable[Redelivered]) -> bool:
     """What a SimpleConsumer had taken before it left may come back for as long as that is invisible."""
     if evidence.consumes == PULLS and _has_left_lately(evidence):
         return False
-    return max(one.grown_ts - one.began_ts for one in steady) >= evidence.group.timing.consume_stall_ms
+    return max(one.grown_ts - one.counted_ts for one in steady) >= evidence.group.timing.consume_stall_ms
 
 
 def _has_left_lately(evidence: GroupEvidence) -> bool:

@@ -42,7 +42,7 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
             if (at_any := polls.get(ANY_QUEUE)) is not None:
                 if is_retry_topic(event.topic):
                     count_come_back(group, at_any, queue, progress, event.ts)
-                count_taken(at_any, queue, progress)
+                count_taken(at_any, queue, progress, event.ts)
         was_counted = queue.counted_since_ts
         if progress.consumer_offset < 0:
             progress = _counted_from_what_is_known(queue, progress, event.ts)

@@ -87,9 +87,10 @@ class Redelivered(Packed):
     They are counted in periods of ``consume_stall_ms``: the present one, and the one before.
     """
 
-    began_ts: int  # since when some have come back all the time, and are counted
+    began_ts: int  # since when some have come back all the time
     grown_ts: int  # when some were last seen to have come back
     read_ts: int  # when the retry topic was read last
+    counted_ts: int  # since when they are counted: what was in flight of clients that have left is not
     period_ts: int  # when the present period began
     before_ts: int = 0  # when the period before began; 0: there was none
     again: int = 0  # messages that came back in the present period
