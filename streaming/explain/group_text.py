@@ -160,10 +160,9 @@ REST = "--json has all"
 def _tables(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
     yield Line("")
     if group.members:
-        owned, listing = group.owned, group.listing
-        is_owned = owned or not group.polls  # clients that poll own no queue
+        owned, owns_none, listing = group.owned, group.owns_none, group.listing
         rows = [
-            _member_row(member, str(owned[member.client_id]) if is_owned else "-", listing, when)
+            _member_row(member, "-" if owns_none else str(owned[member.client_id]), listing, when)
             for member in group.members
         ]
         yield from member_table(rows, width, REST)

@@ -191,6 +191,11 @@ class ExplainedGroup(GroupSnapshot, frozen=True, kw_only=True):
         return Counter(owner for q in self.queues if not is_retry_topic(q.topic) for owner in q.owners or ())
 
     @property
+    def owns_none(self) -> bool:
+        """True if its clients own no queue, and do not report any: they poll brokers for messages."""
+        return bool(self.polls) and not self.owned
+
+    @property
     def listing(self) -> frozenset[str]:
         """Brokers and proxies that list a member."""
         return frozenset(broker for member in self.members for broker in member.brokers)

@@ -58,6 +58,13 @@ def test_the_map_has_a_row_for_queues_whose_clients_poll() -> None:
     assert {cell.y for cell in drawn.cells} == {drawn.rows[0].y}
 
 
+def test_what_cannot_be_known_of_them_is_not_said_to_be_missing() -> None:
+    """They have no owner, and do not report. Of remoting clients both would be a fault."""
+    found = view(half_polled())
+    assert {row.by_pop for row in found.queues} == {True}
+    assert found.group.owns_none
+
+
 def test_members_are_shown_with_the_proxies_that_list_them() -> None:
     fleet = Popping()
     fleet.proxies = {A: JAVA, B: JAVA[:1]}
@@ -113,6 +120,7 @@ def test_the_page_has_each_number_with_the_time_of_its_reading(tmp_path: Path, l
         assert sum(re.fullmatch(r"\d\d:\d\d:\d\d", word) is not None for word in row) == 2
     assert words("each_member", n=2) in re.sub(r"<[^>]*>", "", table)
     assert words("by_pop") in page
+    assert 'class="short"' not in page, "that no member reports is no fault"
     assert all(proxy in page for proxy in (A, B))
 
 

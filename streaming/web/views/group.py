@@ -40,7 +40,8 @@ class MemberRow(NamedTuple):
 class QueueRow(NamedTuple):
     """Queues of a topic that are alike, as ``first`` is.
 
-    ``since_ts``: since when the first of them has been so. ``waiting``: messages in them, read at ``read_ts``; None:
+    ``by_pop``: they have no owner, because clients poll for their messages. ``since_ts``: since when the first of them
+    has been so. ``waiting``: messages in them, read at ``read_ts``; None:
     not known.
     """
 
@@ -52,6 +53,7 @@ class QueueRow(NamedTuple):
     reason: str
     waiting: int | None
     read_ts: int
+    by_pop: bool
 
 
 class PollRow(NamedTuple):
@@ -188,13 +190,13 @@ def _seen_ts(group: ExplainedGroup) -> int:
 
 
 def _member_rows(group: ExplainedGroup) -> tuple[MemberRow, ...]:
-    owned = group.owned
+    owned, owns_none = group.owned, group.owns_none
     brokers = {view.broker_name for view in group.views if view.clients}
     is_by_proxy = any(map(is_proxy, group.listing))
     return tuple(
         MemberRow(
             member,
-            owned[member.client_id] if owned or not group.polls else None,
+            None if owns_none else owned[member.client_id],
             tuple(sorted(brokers - set(member.brokers))),
             ", ".join(member.brokers) if is_by_proxy else "",
         )
@@ -220,7 +222,13 @@ def _poll_row(polls: BrokerPolls, queues: Sequence[ExplainedQueue], by_proxy: tu
 
 def _queue_rows(group: ExplainedGroup, reason_of: Callable[[ExplainedQueue], str]) -> list[QueueRow]:
     """The queues, the worst first. Queues that are alike share a row."""
-    rows = [_queue_row(those, reason_of(those[0])) for those in grouped(group.queues, _what_is_alike).values()]
+    polled = {(one.topic, one.broker_name) for one in group.polls}
+
+    def by_pop(queue: ExplainedQueue) -> bool:
+        return queue.owners is None and (queue.topic, queue.broker_name) in polled
+
+    alike = grouped(group.queues, lambda queue: (_what_is_alike(queue), by_pop(queue))).values()
+    rows = [_queue_row(those, reason_of(those[0]), by_pop(those[0])) for those in alike]
     return sorted(rows, key=lambda row: (LEVELS.index(row.level), is_retry_topic(row.first.topic), row.first.topic))
 
 
@@ -230,7 +238,7 @@ def _what_is_alike(queue: ExplainedQueue) -> tuple[object, ...]:
     return queue.topic, queue.finding, queue.cause, queue.owners, queue.expected, queue.reason, since
 
 
-def _queue_row(queues: Sequence[ExplainedQueue], reason: str) -> QueueRow:
+def _queue_row(queues: Sequence[ExplainedQueue], reason: str, by_pop: bool) -> QueueRow:
     first = queues[0]
     known = [queue.waiting for queue in queues if queue.waiting is not None]
     return QueueRow(
@@ -242,4 +250,5 @@ def _queue_row(queues: Sequence[ExplainedQueue], reason: str) -> QueueRow:
         reason="" if first.is_reason_of_expected else reason,
         waiting=sum(known) if known else None,
         read_ts=min((queue.read_ts for queue in queues if queue.read_ts is not None), default=0),
+        by_pop=by_pop,
     )
