@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streaming.simulation.pop_group import PopGroup
+from streaming.simulation.client_config import ClientConfig
+from streaming.simulation.consumer import Consumer
+from streaming.simulation.pop_group import TOPIC, PopGroup
 
 DEPLOY_WITHIN_S = 420
 LATER_S = 240  # how long messages may wait at most where nobody is to be called
@@ -105,6 +107,23 @@ def _replace(group: PopGroup, client: object, starts_first: bool) -> None:
             return
 
 
+def to_brokers_and_back(group: PopGroup) -> None:
+    """Clients are replaced by remoting ones one after the other, and these by gRPC clients again."""
+    fleet, clients = group.fleet, list(group.clients)
+    remoting: list[Consumer] = []
+    step_s = min(group.random.randrange(3, 30), DEPLOY_WITHIN_S // len(clients))
+    for client in clients:
+        client_id = f"10.2.0.{len(remoting)}@{group.random.randrange(1, 65_536)}"
+        remoting.append(fleet.join(client_id, ClientConfig(((TOPIC, "*"),))))
+        fleet.leave_consumer(client)
+        fleet.run(step_s)
+    fleet.run(group.random.randrange(30, 300))
+    for one in remoting:
+        group.start()
+        fleet.leave(one)
+        fleet.run(step_s)
+
+
 def broker_restart(group: PopGroup) -> None:
     name = group.random.choice(group.brokers)
     group.fleet.stop_broker(name)
@@ -128,7 +147,7 @@ def broker_crash(group: PopGroup) -> None:
 
 
 def expand(group: PopGroup) -> None:
-    data = group.fleet.brokers[group.brokers[0]].topics["T"]
+    data = group.fleet.brokers[group.brokers[0]].topics[TOPIC]
     group.put_topic(min(16, data.read_queue_nums + group.random.choice((1, 2, 4))))
 
 
@@ -190,6 +209,7 @@ POP_OPERATIONS: tuple[tuple[Callable[[PopGroup], None], int], ...] = (
     (restart, 3),
     (crash, 3),
     (rolling_deploy, 3),
+    (to_brokers_and_back, 1),
     (broker_restart, 1),
     (broker_crash, 1),
     (expand, 1),
