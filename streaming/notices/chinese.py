@@ -141,6 +141,7 @@ CHINESE = Language(
         "SLOW_CONSUMER": "检查消费者的业务代码在等什么：队列分配本身没有问题",
         "OFFSETS_WENT_BACK": "确认业务能否承受重复消费；再比较主从 Broker 的 consumerOffset.json，"
         "并查看 Broker 启动或主从切换的日志",
+        "UNPOLLED": "检查客户端或其 Proxy 能否连上这些 Broker，并查看客户端日志",
         "HEAD_BLOCKED": "查看客户端日志，找出业务代码在如何处理这条消息；若没有客户端在处理它，则是轮询的应答丢失"
         "（rocketmq #10827），队列最长可能阻塞三小时",
         "CONSUMED_AGAIN": "查看客户端日志：业务代码是否失败，或处理时间超过了消息的不可见时间；修复它，或延长该时间",
@@ -154,6 +155,7 @@ CHINESE = Language(
     now={
         "SLOW_CONSUMER": "若消费者刚发布过，先回滚",
         "OFFSETS_WENT_BACK": "若不能重复处理，先停掉消费者，再用 mqadmin resetOffsetByTime 把位点往后调",
+        "UNPOLLED": "逐个重启客户端：重启后会重新轮询它的所有 Broker",
         "HEAD_BLOCKED": "逐个重启客户端：持有队首消息的客户端退出一分钟后，队列即可继续",
         "CONSUMED_AGAIN": "若消费者刚发布过，先回滚",
         "REVIVE_STUCK": "重启该 Broker：它会从上次的位点继续读取，消息不会丢失",

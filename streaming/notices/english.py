@@ -146,6 +146,7 @@ ENGLISH = Language(
         "SLOW_CONSUMER": "find out what the consumer's code waits for: the allocation of queues is right",
         "OFFSETS_WENT_BACK": "check that the consumers can process messages again; then compare consumerOffset.json of"
         " the broker's master and slaves, and what the broker's log says of its start or change of role",
+        "UNPOLLED": "look whether the clients, or their proxies, can reach these brokers, and at the clients' logs",
         "HEAD_BLOCKED": "see in the clients' logs what the listener does with this message; if no client works on it,"
         " the answer to a poll was lost (rocketmq #10827), and the queue may be blocked for up to three hours",
         "CONSUMED_AGAIN": "see in the clients' logs whether the listener fails, or takes longer than messages are"
@@ -162,6 +163,7 @@ ENGLISH = Language(
         "SLOW_CONSUMER": "roll back the consumer, if it was deployed shortly before",
         "OFFSETS_WENT_BACK": "if no message may be processed again, stop the consumers and set the offsets forward"
         " (mqadmin resetOffsetByTime)",
+        "UNPOLLED": "restart the clients one after the other: each then polls all of its brokers again",
         "HEAD_BLOCKED": "restart the clients one after the other: a queue is free a minute after the client that has"
         " its first message has ended",
         "CONSUMED_AGAIN": "roll back the consumers, if they were deployed shortly before",

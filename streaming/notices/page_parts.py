@@ -165,8 +165,8 @@ def cause_line(cause: str, words: Language, is_over: bool = False) -> str:
 
 
 def advice_on(cause: str | None, kind: str, words: Language) -> tuple[str, str]:
-    """The advice, and what helps until then: by the cause, or else by the kind."""
-    if cause is not None:
+    """The advice, and what helps until then: by the cause, or else by the kind, also if no known cause fits."""
+    if cause is not None and not (cause == Cause.UNEXPLAINED and kind in words.do):
         return words.advice(cause).do, words.advice(cause).now
     return words.do.get(kind, ""), words.now.get(kind, "")
 
