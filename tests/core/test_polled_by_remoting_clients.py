@@ -156,7 +156,7 @@ def test_a_queue_that_no_client_reports_to_pop_is_found_soon() -> None:
     assert fleet.alert("UNPOLLED").cause == "UNEXPLAINED"
 
 
-@pytest.mark.parametrize("lacking", ["a report", "a list", "single queues"])
+@pytest.mark.parametrize("lacking", ["a report", "a list", "single queues", "a process"])
 def test_without_reports_of_all_that_takes_longer(lacking: str) -> None:
     fleet = popping((0, 1), (1, 3), (3, 0))
     if lacking == "a report":
@@ -164,6 +164,8 @@ def test_without_reports_of_all_that_takes_longer(lacking: str) -> None:
     elif lacking == "single queues":
         fleet.instances[0].report = report(ANY_QUEUE)
     fleet.run(100)
+    if lacking == "a process":
+        fleet.ghost("x")
     fleet.silence("a2", "b2")
     fleet.run(10)
     if lacking == "a list":

@@ -252,14 +252,14 @@ class TopicEvidence(TopicShares):
     def popped(self) -> frozenset[int] | None:
         """Queues that some member pops, where each pops single ones; None: some has not said it since the last change.
 
-        A connection that has died keeps an id in the list for a while: then a broker leaves the id's share to nobody.
+        A connection that has died keeps an id in the list for a while. It does not report, and a broker leaves the id's
+        second share to nobody meanwhile.
         """
         if not self.members or self.uncovered or self.silent:
             return None
         found = set[int]()
         for member in self.members.values():
-            is_doubtful = member.entries > 1 and not member.second_instance_proven
-            if member.as_of < self.counts_from_ts or is_doubtful:
+            if member.as_of < self.counts_from_ts:
                 return None
             for report in member.reports:
                 if report.popped is None:
