@@ -64,7 +64,7 @@ class _Month:
     def go_on(self) -> None:
         """Send rounds while few wait, and maintain after each virtual day."""
         read = self._job.work().records
-        while self._sent - self._before - read < AHEAD and not self.is_over:
+        while self._sent - self._before - read + A_SHARE <= AHEAD and not self.is_over:
             self._now = datetime.fromtimestamp(self._fleet.send(A_SHARE) / 1000, timezone.utc)
             self._sent += A_SHARE
         if self._now.date() > self._maintained:

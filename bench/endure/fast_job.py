@@ -52,6 +52,7 @@ class FastJob(Child):
         return found
 
     def maintain(self, virtual_now: datetime) -> None:
+        """Begin maintenance as of this moment; wait only for the one before."""
         self._ask("maintain", virtual_now)
 
     def stop(self) -> None:
@@ -86,12 +87,13 @@ class _Counts(RecordsRead):
 class _Job:
     """Detection and the projections in threads, and what is asked of them."""
 
-    def __init__(self, config: Config, spark: SparkSession) -> None:
+    def __init__(self, config: Config, spark: SparkSession, stop: Event) -> None:
         self._config, self._spark = config, spark
-        self._stop, self._started = Event(), Event()
+        self._stop, self._started = stop, Event()
         self._counts = _Counts()
         self._error: BaseException | None = None
         self._threads = [Thread(target=self._detect), Thread(target=self._project)]
+        self._maintenance: Thread | None = None
 
     def start(self) -> None:
         for thread in self._threads:
@@ -104,14 +106,18 @@ class _Job:
         return self._counts.work
 
     def maintain(self, virtual_now: datetime) -> None:
-        tables = self._config.tables.path
-        for one in (maintain_facts(self._spark, tables, OPTIONS, virtual_now), *maintain(tables, OPTIONS, virtual_now)):
-            say(f"{virtual_now:%m-%d} {one}")
+        """Begin the maintenance of this moment, beside detection, once the one before is over."""
+        if self._maintenance is not None:
+            self._maintenance.join()
+        self._check()
+        self._maintenance = Thread(target=self._maintain, args=(virtual_now,))
+        self._maintenance.start()
 
     def stop(self, _: None) -> None:
         self._stop.set()
-        for thread in self._threads:
-            thread.join()
+        for thread in (*self._threads, self._maintenance):
+            if thread is not None:
+                thread.join()
         self._check()
 
     def _detect(self) -> None:
@@ -120,6 +126,14 @@ class _Job:
         except BaseException as error:
             self._error = error
             self._stop.set()
+
+    def _maintain(self, now: datetime) -> None:
+        tables = self._config.tables.path
+        try:
+            for one in (maintain_facts(self._spark, tables, OPTIONS, now), *maintain(tables, OPTIONS, now)):
+                say(f"{now:%m-%d} {one}")
+        except Exception as error:
+            self._error = error
 
     def _project(self) -> None:
         keep_running(projection_settings(self._config), self._stop)
@@ -131,11 +145,11 @@ class _Job:
 
 def _serve(pipe: Connection, file: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; ``stop`` comes by the pipe
-    config = load_config(file)
+    config, stop = load_config(file), Event()
     spark = build_session("evenkeel-endure", config.spark.spark_settings())
     try:
         _create_facts(spark, config.tables.path)
-        job = _Job(config, spark)
+        job = _Job(config, spark, stop)
         job.start()
         pipe.send(None)
         what = ""
@@ -147,6 +161,7 @@ def _serve(pipe: Connection, file: Path) -> None:
     except Exception as error:
         pipe.send(MonitorError(str(error)))
     finally:
+        stop.set()
         spark.sparkContext.setLogLevel("OFF")  # interrupted tasks would log what they miss
         spark.stop()
 

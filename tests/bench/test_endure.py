@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.endure.fast import A_SHARE, AHEAD, DAYS, ROUND_S, _Month
+from bench.endure.fast_job import Work
 from bench.endure.figures import DAY_S, Point, Verdict, floors, judged, rates, slope_of
 from bench.endure.hotspot import counters, memory
 from bench.endure.measures import FAST, LIVE, failing, measure_of, rows_of
@@ -244,3 +246,58 @@ def test_what_hotspot_counts_is_read(tmp_path: Path):
     assert counters(43, tmp_path) == {} == memory({})
     (tmp_path / "hsperfdata_me" / "44").write_bytes(b"\0" * 10)
     assert counters(44, tmp_path) == {}
+
+
+START_TS = 1_790_035_200_000  # midnight
+
+
+class StillFleet:
+    """A fleet of 200 groups that makes no event: only its time goes on."""
+
+    def __init__(self):
+        self.sent = 0
+
+    def send(self, rounds):
+        self.sent += rounds
+        return START_TS + self.sent * ROUND_S * 1000 // 200
+
+    skip = send
+
+
+class StillJob:
+    """A job that reads what it is given, half a share behind."""
+
+    def __init__(self, fleet):
+        self.fleet, self.before, self.most_waiting, self.maintained, self.read = fleet, fleet.sent, 0, [], 0
+
+    def work(self):
+        waiting = self.fleet.sent - self.before - self.read
+        self.most_waiting = max(self.most_waiting, waiting)
+        self.read += max(0, waiting - A_SHARE // 2)
+        return Work(self.read, 0, 0.0)
+
+    def maintain(self, virtual_now):
+        self.maintained.append(virtual_now.date())
+
+
+def played_month(tmp_path, sent=0):
+    fleet = StillFleet()
+    month = _Month(tmp_path, job := StillJob(fleet), fleet, sent, START_TS)
+    job.before = fleet.sent
+    while not month.is_over:
+        month.go_on()
+    return fleet, job
+
+
+def test_a_month_is_maintained_after_each_of_its_days_and_little_waits(tmp_path: Path):
+    fleet, job = played_month(tmp_path)
+    assert len(job.maintained) == len(set(job.maintained)) == DAYS
+    assert fleet.sent == pytest.approx(DAYS * 86_400 // ROUND_S * 200, abs=A_SHARE)
+    assert job.most_waiting <= AHEAD
+
+
+def test_a_month_goes_on_after_the_rounds_that_were_sent(tmp_path: Path):
+    of_a_day = 86_400 // ROUND_S * 200
+    fleet, job = played_month(tmp_path, sent=20 * of_a_day)
+    assert len(job.maintained) == DAYS - 20
+    assert fleet.sent == pytest.approx(DAYS * of_a_day, abs=A_SHARE)
