@@ -10,10 +10,10 @@ from schemas.facts import GroupFact, Kind, Severity
 from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from schemas.word import Word
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.finding_kinds import WRONG
+from streaming.core.finding_kinds import KINDS, WRONG
 from streaming.core.findings.group_findings import severity_of
 from streaming.core.findings.queue_findings import TopicFindings
-from streaming.core.findings.verdict import GroupFinding
+from streaming.core.findings.verdict import GroupFinding, Verdict
 from streaming.core.polls_told import note_polls_told, number_popped, polls_of_group
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import slot_of_newest_round
@@ -120,11 +120,17 @@ def _status(
     return group_status(
         excluded=is_excluded(evidence, found),
         empty=_is_empty(evidence),
-        wrong=bool(WRONG & set(map(Kind, counts)))
+        wrong=any(_is_wrong(verdict) for findings in found for verdict in findings.verdicts.values())
         or any(severity_of(evidence, finding) is not Severity.INFO for finding in group_findings),
         unknown=bool(evidence.uncovered) or not counts or any(_is_unknown(findings) for findings in found),
         undecided=is_alert_undecided or bool(counts[Kind.SETTLING.value] or counts[Kind.UNKNOWN.value]),
     )
+
+
+def _is_wrong(verdict: Verdict) -> bool:
+    """What is less than it usually is may be right: a listener of a FIFO group works on a message for a while."""
+    is_less = verdict.severity is Severity.INFO is not KINDS[verdict.kind].severity
+    return verdict.kind in WRONG and not is_less
 
 
 def is_excluded(evidence: GroupEvidence, found: list[TopicFindings]) -> bool:

@@ -20,11 +20,15 @@ Place = tuple[int, int]  # indices of a topic and a broker
 
 
 def polls_of_group(group: Group) -> tuple[BrokerPolls, ...]:
-    """What is known of each broker of each topic that has said how many polls wait."""
+    """What is known of each broker of each topic that has said lately how many polls wait. Of single queues each is
+    asked in its turn.
+    """
     places: dict[Place, list[Polls]] = {}
+    oldest = group.state.now - group.timing.progress_max_gap_ms
     for index, topic in enumerate(group.state.topics):
         for polls in topic.polls:
-            places.setdefault((index, polls.broker), []).append(polls)
+            if polls.read_ts >= oldest:
+                places.setdefault((index, polls.broker), []).append(polls)
     longest_ago = sorted(places.items(), key=lambda place: _seen_ts(place[1]))[:MOST_PLACES]
     queues: dict[Place, list[int]] = {}
     for index, queue in enumerate(group.state.queues if places else ()):
@@ -34,9 +38,6 @@ def polls_of_group(group: Group) -> tuple[BrokerPolls, ...]:
 
 
 def _told(group: Group, place: Place, polls: Sequence[Polls], queues: Sequence[int]) -> BrokerPolls:
-    """Of single queues each is asked in its turn. What is asked no more does not count."""
-    newest_ts = max(one.read_ts for one in polls)
-    polls = [one for one in polls if newest_ts - one.read_ts <= group.timing.progress_max_gap_ms]
     topic, broker = group.state.topics[place[0]], place[1]
     read = [queue for queue in group.queues_at(queues) if queue.progress_ts]
     return BrokerPolls(

@@ -15,6 +15,7 @@ from streaming.core.state.group_state import (
     NOT_EMITTED,
     Client,
     GroupState,
+    Topic,
     left_the_route,
     slot_of_newest_round,
 )
@@ -122,11 +123,14 @@ def _forget_absent_clients(group: Group) -> None:
 
 
 def forget_what_is_gone(group: Group, abandoned: Set[int]) -> None:
-    """Drops abandoned topics, clients that left long ago, and queues that left the route long ago.
+    """Drops abandoned topics, clients that left long ago, queues that left the route long ago, and polls of the past.
 
     A queue that some client owns or an open alert names is kept.
     """
     state = group.state
+    for topic in state.topics:
+        if topic.polls:
+            _forget_old_polls(topic, state.now - group.timing.gone_after_ms)
     for client in state.clients:  # that no list has named: they are kept for as long as those that leave now
         client.since_ts = client.since_ts or state.now
     gone = {index for index, client in enumerate(state.clients) if _is_gone(group, client)}
@@ -152,6 +156,11 @@ def forget_what_is_gone(group: Group, abandoned: Set[int]) -> None:
     if topics or brokers:
         group.drop_topics_and_brokers(topics, brokers)
         group.request_evaluation()  # the group's status counts its brokers
+
+
+def _forget_old_polls(topic: Topic, oldest: int) -> None:
+    """Where brokers are asked no more: the group consumes otherwise now, or polls other queues."""
+    topic.polls = [one for one in topic.polls if one.read_ts >= oldest]
 
 
 def _may_hold_messages(group: Group, queue: Queue) -> bool:

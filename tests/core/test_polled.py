@@ -368,6 +368,16 @@ def test_polls_that_change_are_told_every_five_minutes_at_most_and_others_each_h
         assert (len(fleet.told(GroupFact)) - before > 6) is (rate > 0)
 
 
+def test_polls_of_the_past_are_neither_told_nor_kept() -> None:
+    """The group consumes otherwise by now: brokers are asked no more how many polls wait."""
+    fleet = settled(rate=0)
+    fleet.polls = {}
+    fleet.run(3_700)
+    assert fleet.status().polls == ()
+    fleet.idle(4_000)
+    assert [topic.polls for topic in fleet.state.topics] == [[]]
+
+
 def test_of_other_groups_no_poll_is_told() -> None:
     fleet = healthy()
     assert fleet.status().polls == ()

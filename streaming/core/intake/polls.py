@@ -11,15 +11,10 @@ from streaming.core.state.group_state import Polls, Topic
 
 
 def take_polls(group: Group, seen: TopicPolls) -> None:
-    """What a broker said of its polls. Nothing is kept of unknown topics and brokers, and of queues not in the route.
-
-    After a change of ``popShareQueueNum`` clients poll single queues no more, or begin to.
-    """
+    """What a broker said of its polls. Nothing is kept of topics, brokers and queues that are not known."""
     topic, broker = group.known_topic(seen.topic), group.known_broker(seen.broker_name)
     if topic is None or broker is None or not _may_be_polled(topic, broker, seen.queue_id):
         return
-    oldest = seen.ts - group.timing.gone_after_ms
-    topic.polls = [one for one in topic.polls if one.read_ts >= oldest]
     polls = next((one for one in topic.polls if (one.broker, one.queue_id) == (broker, seen.queue_id)), None)
     if polls is None:
         polls = Polls(broker, queue_id=seen.queue_id)
