@@ -97,6 +97,7 @@ class Broker:
         self.is_up = True
         self.answers_lists = self.answers_connections = self.tells_pull_offsets = True
         self.knows_group = True  # it has a SubscriptionGroupConfig of the group
+        self.makes_groups = True  # at the first POP: autoCreateSubscriptionGroup
         self.consume_enable, self.is_orderly = True, False  # consumeEnable and consumeMessageOrderly in it
         self.topics: dict[str, QueueData] = {}
         self.logs: dict[MessageQueue, MessageLog] = {}

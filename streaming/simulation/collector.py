@@ -92,13 +92,13 @@ class Collector:
             )  # fmt: skip
             self._group.take(answer)
 
-    def _is_closed(self, broker: str, group: str) -> bool:
+    def _is_closed(self, broker: str, group: str, all_push: bool) -> bool:
         """``DirectoryProbe.is_closed``, by settings that are read in every round here."""
         asked, now = self._fleet.brokers[broker], self._transport.clock.steady_ms()
-        if not asked.is_up or asked.knows_group:
-            self._lacking_ts.pop(broker, None)
-            return asked.is_up and not asked.consume_enable
-        return now - self._lacking_ts.setdefault(broker, now) >= LACKING_MS
+        if asked.is_up and all_push and not asked.knows_group:
+            return now - self._lacking_ts.setdefault(broker, now) >= LACKING_MS
+        self._lacking_ts.pop(broker, None)
+        return asked.is_up and asked.knows_group and not asked.consume_enable
 
     def _find_proxies(self) -> None:
         """Brokers list the proxies that are connected to them, and lose one as soon as its process ends."""

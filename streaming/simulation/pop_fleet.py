@@ -199,12 +199,13 @@ class PopFleet(Fleet):
             self.clock.after(self._within(FIRST_POLL_MS), self._receive, consumer, consumer.connection)
 
     def poll(self, consumer: GrpcConsumer, name: str) -> None:
-        """The client polls the broker from now on, if it can."""
+        """The client polls the broker from now on, if it can. A SimpleConsumer does when its turn comes."""
         broker = self.brokers[name]
         data = broker.topics.get(self.topic)
-        lets_read = broker.is_up and broker.consume_enable and broker.knows_group
+        lets_read = broker.is_up and broker.consume_enable and (broker.knows_group or broker.makes_groups)
         is_able = consumer.connection is not None and not consumer.is_mute and name not in consumer.cannot_reach
         if is_able and lets_read and data is not None and data.perm & PERM_READ:
+            broker.knows_group |= not consumer.pulls
             self.poppings[name].poll(consumer)
 
     def stop_polls_at(self, name: str) -> None:
@@ -250,7 +251,9 @@ class PopFleet(Fleet):
         popping = self.poppings[name]
         if consumer not in popping.pollers:
             self.clock.after(RECEIVES_MS, self._receive, consumer, connection)
-        elif not self._work(consumer, connection, popping):
+            return
+        self.brokers[name].knows_group = True
+        if not self._work(consumer, connection, popping):
             popping.receiving.add(consumer)
             wait_ms = max(RECEIVES_MS, popping.until_next_message())
             self.clock.after(wait_ms, self._received, consumer, connection, popping)

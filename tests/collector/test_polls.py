@@ -1,6 +1,7 @@
 """Polls that wait at brokers: which brokers are asked for them, of which topics, and what a round says of them."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -207,31 +208,86 @@ def test_a_broker_that_refuses_gives_no_number_of_polls() -> None:
     play(scene, fake, EACH_ROUND)
 
 
-@pytest.mark.parametrize("there", [{"consumeEnable": False}, None])
+@pytest.mark.parametrize(
+    ("there", "consume_type", "found"),
+    [
+        ({"consumeEnable": False}, "CONSUME_PASSIVELY", [[0], [0]]),
+        ({"consumeEnable": False}, "CONSUME_ACTIVELY", [[0], [0]]),
+        (None, "CONSUME_PASSIVELY", [[], [0]]),
+        (None, "CONSUME_ACTIVELY", [[], []]),  # a SimpleConsumer may not have come to the broker yet
+    ],
+)
 def test_nobody_polls_where_the_group_may_not_consume_or_has_not_been_known_for_long(
-    there: dict[str, bool] | None, monkeypatch: pytest.MonkeyPatch
+    there: dict[str, bool] | None, consume_type: str, found: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such a broker is not asked: it would refuse to answer, or make the group."""
+
+    def at(told: Told, broker: str) -> list[int]:
+        return [one.waiting for one in told.marker().polls if one.broker_name == broker]
+
     monkeypatch.setattr(directory_probe, "GROUPS_MS", 60_000)
 
     async def scene(told: Told) -> None:
         monkeypatch.setattr(directory_probe, "LACKING_MS", 60_000)
         for _ in range(3):
             await told.round()
-        is_lacking = there is None
-        assert [one.waiting for one in told.marker().polls if one.broker_name == "broker-b"] == (
-            [] if is_lacking else [0]
-        )
+        assert at(told, "broker-b") == found[0]
         monkeypatch.setattr(directory_probe, "LACKING_MS", 0)
         await told.round()
-        assert {one.broker_name: one.waiting for one in told.marker().polls} == {"broker-a": 3, "broker-b": 0}
+        assert (at(told, "broker-a"), at(told, "broker-b")) == ([3], found[1])
         assert told.fake.nodes["broker-b"].requests[POLLING_INFO] == 0
         assert told.probe.load(QUICK, 1)[2].brokers["broker-b"].get("polls", 0) == 0
         monkeypatch.setattr(directory_probe, "GROUPS_MS", -60_000)  # its settings are old
-        assert not told.probe.directory.is_closed("broker-b", "g")
+        assert not told.probe.directory.is_closed("broker-b", "g", all_push=True)
 
-    group = FakeGroup([FakeClient(GRPC)], settings_on={"broker-b": there})
+    group = FakeGroup([FakeClient(GRPC)], settings_on={"broker-b": there}, consume_type=consume_type)
     play(scene, FakeCluster(groups={"g": group}, polls={("T", "broker-a"): 3}), EACH_ROUND)
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True])
+def test_a_broker_that_comes_back_is_given_time_to_learn_of_the_group(
+    is_forgotten: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It did not say for a while which groups it knows, or was gone for long."""
+
+    async def scene(told: Told) -> None:
+        await told.round()
+        directory, clock = told.probe.directory, SimpleNamespace(now=told.probe.clock.steady_ms())
+        clock.steady_ms = lambda: clock.now
+        monkeypatch.setattr(directory, "_clock", clock)
+
+        async def is_closed_after(ms: int) -> bool:
+            clock.now += ms
+            await directory.learn()
+            return directory.is_closed("broker-b", "g", all_push=True)
+
+        assert [await is_closed_after(30_000) for _ in range(3)] == [False, False, True]  # the round asked first
+        if is_forgotten:
+            directory._forget_broker("broker-b")
+        else:
+            clock.now += 90_000
+            assert not directory.is_closed("broker-b", "g", all_push=True)
+        assert [await is_closed_after(30_000) for _ in range(4)] == [False, False, False, True]
+
+    group = FakeGroup([FakeClient(GRPC)], settings_on={"broker-b": None})
+    play(scene, FakeCluster(groups={"g": group}), EACH_ROUND)
+
+
+def test_members_are_all_push_consumers_if_each_list_says_so() -> None:
+    polls = PollSchedule()
+    assert not polls.all_push  # nobody says how they consume
+    polls.connected("proxy 10.0.0.1:8080", "CONSUME_PASSIVELY")
+    polls.connected("proxy 10.0.0.1:8080", None)
+    assert polls.all_push
+    polls.connected("proxy 10.0.0.2:8080", "CONSUME_ACTIVELY")
+    assert not polls.all_push
+    polls.listed("proxy 10.0.0.2:8080", None)
+    assert not polls.all_push
+    polls.listed("proxy 10.0.0.2:8080", ())
+    assert polls.all_push
+    polls.connected("proxy 10.0.0.3:8080", "CONSUME_ACTIVELY")
+    polls.keep(["proxy 10.0.0.1:8080"])
+    assert polls.all_push
 
 
 def test_a_topic_that_nobody_may_read_is_not_asked_about() -> None:

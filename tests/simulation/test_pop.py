@@ -177,7 +177,8 @@ def test_a_healthy_group_is_found_polled_and_calls_nobody() -> None:
 def test_a_broker_of_which_nothing_was_ever_taken_is_not_at_rest() -> None:
     """Its offsets are read as often as where messages are known to wait."""
     group = group_of()
-    group.fleet.brokers["broker-1"].knows_group = False
+    broker = group.fleet.brokers["broker-1"]
+    broker.knows_group = broker.makes_groups = False
     events: list[AnyEvent] = []
     Detector(group.fleet, DEFAULT_SETTINGS, events.append)
     group.warm_up()
@@ -186,6 +187,26 @@ def test_a_broker_of_which_nothing_was_ever_taken_is_not_at_rest() -> None:
     times = [one.ts for marker in rounds for one in marker.offsets if (one.broker_name, one.topic) == ("broker-1", "T")]
     assert len(times) > 10
     assert max(later - ts for ts, later in pairwise(times)) <= 26_000
+
+
+def test_a_broker_that_simple_consumers_have_not_come_to_yet_calls_nobody() -> None:
+    """It makes the group when they do. Until then its messages wait."""
+    group = group_of(kind="simple")
+    detector = Detector(group.fleet, DEFAULT_SETTINGS)
+    group.warm_up()
+    later = group.fleet.brokers["broker-1"]
+    later.knows_group = False
+    for client in group.clients:
+        client.cannot_reach.add(later.name)
+    group.fleet.stop_polls_at(later.name)
+    group.fleet.run(400)
+    assert not later.knows_group
+    for client in group.clients:
+        client.cannot_reach.clear()
+    group.fleet.begin_polls_at(later.name)
+    group.fleet.run(120)
+    assert later.knows_group
+    assert not alerts_fired(detector)
 
 
 def test_a_broker_that_is_not_reached_is_found() -> None:

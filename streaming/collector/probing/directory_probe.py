@@ -18,7 +18,7 @@ from streaming.collector.wire.client import Lane
 from streaming.collector.wire.reply_parsing import GroupSettings
 
 GROUPS_MS = 30_000  # groups and their settings
-LACKING_MS = 90_000  # clients that can consume at a broker do so at once, and its groups are read three times meanwhile
+LACKING_MS = 90_000  # push consumers poll every broker at once, and its groups are read three times meanwhile
 log = logging.getLogger(__name__)
 
 
@@ -85,18 +85,18 @@ class DirectoryProbe:
         """Takes a group that this collector did not watch before, as the brokers gave it last. False: there is none."""
         return self._groups.know_again(name, {broker for broker, known in self._settings.items() if name in known})
 
-    def is_closed(self, broker: str, group: str) -> bool:
+    def is_closed(self, broker: str, group: str, all_push: bool) -> bool:
         """Returns whether nobody can consume at the broker for the group: by its settings there, or without any.
 
-        A broker makes a group when the first client consumes there, unless it may not make any.
+        A broker makes a group when the first client consumes there, unless it may not make any. ``all_push``: every
+        client of the group polls each broker, as soon as it knows it. A SimpleConsumer may not have come to it yet.
         """
-        now, known = self._clock.steady_ms(), self._settings.get(broker)
-        if known is None or now - self._learned_ts[broker] > 2 * GROUPS_MS:  # it may be otherwise by now
-            return False
-        if group in known:
-            self._lacking_ts.pop((broker, group), None)
-            return known[group].consume_enable is False
-        return now - self._lacking_ts.setdefault((broker, group), now) >= LACKING_MS
+        now, known = self._clock.steady_ms(), self._settings.get(broker, {})
+        is_known = now - self._learned_ts.get(broker, -2 * GROUPS_MS) <= 2 * GROUPS_MS  # else it may be otherwise now
+        if is_known and all_push and group not in known:
+            return now - self._lacking_ts.setdefault((broker, group), now) >= LACKING_MS
+        self._lacking_ts.pop((broker, group), None)
+        return is_known and group in known and known[group].consume_enable is False
 
     async def _ask_who_is_where(self) -> tuple[dict[str, str] | None, str | None]:
         """The brokers that any name server knows: one may lack a broker that cannot reach it. If none tells, why."""
@@ -164,8 +164,7 @@ class DirectoryProbe:
 
     def forget_group(self, name: str) -> None:
         self._recorded_settings.pop(name, None)
-        for key in [key for key in self._lacking_ts if key[1] == name]:
-            del self._lacking_ts[key]
+        self._lacking_ts = {key: ts for key, ts in self._lacking_ts.items() if key[1] != name}
 
     def _forget_broker(self, name: str) -> None:
         """One that has been gone for long."""
@@ -173,6 +172,7 @@ class DirectoryProbe:
         self._search.forget(name)
         for known in (self._settings, self._popping, self._learned_ts):
             known.pop(name, None)
+        self._lacking_ts = {key: ts for key, ts in self._lacking_ts.items() if key[0] != name}
 
 
 def _for_its_groups(broker: str) -> str:

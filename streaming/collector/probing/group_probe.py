@@ -61,7 +61,7 @@ class Shared:
         note: Callable[[str, str | None], None] = lambda *_: None,
         share: Share | Whole = WHOLE,
         proxies: Proxies | None = None,
-        is_closed: Callable[[str, str], bool] = lambda *_: False,
+        is_closed: Callable[[str, str, bool], bool] = lambda *_: False,
         metrics: BrokerMetrics | None = None,
     ) -> None:
         self.cluster, self.policy, self.translation = translation.cluster, policy, translation
@@ -238,14 +238,16 @@ class GroupProbe:
         self._take(answer)
         self._take(connections)
         self._polls.listed(broker, ids)
-        self._note_subscriptions(connections, self._clock.steady_ms())
+        self._note_connections(broker, connections, self._clock.steady_ms())
         self._follow_ups.connected(connections, self._clock.steady_ms())
         if connections.body is not None:
             self._message_model = connections.body.message_model
         return ids
 
-    def _note_subscriptions(self, connections: answers.ConnectionsAnswer, now: int) -> None:
+    def _note_connections(self, name: str, connections: answers.ConnectionsAnswer, now: int) -> None:
+        """What a broker or a proxy says of the members that it lists."""
         if connections.body is not None:
+            self._polls.connected(name, connections.body.consume_type)
             self._polls.subscribed(connections.body.subscription_table or (), now)
 
     async def _ask_proxies(self) -> None:
@@ -267,7 +269,7 @@ class GroupProbe:
         if answer.code is not None:
             self._at_proxies.answered(proxy, None if ids is None else bool(ids), now)
         self._polls.listed(proxy, ids)
-        self._note_subscriptions(connections, now)
+        self._note_connections(proxy, connections, now)
         if proxy in self._at_proxies.watched(now):
             self._take(answer)
             self._take(connections)
@@ -374,7 +376,8 @@ class GroupProbe:
         readable = {
             topic: route.read_queue_nums()[broker] for topic, route in routes.items() if route.lets_read(broker)
         }
-        now, is_closed = self._clock.steady_ms(), self._shared.is_closed(broker, self.name)
+        is_closed = self._shared.is_closed(broker, self.name, self._polls.all_push)
+        now = self._clock.steady_ms()
         waiting: dict[str, int] = {}
         for topic, queue_id in self._polls.due(broker, readable, named, now, is_closed):
             if is_closed:

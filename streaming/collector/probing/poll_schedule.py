@@ -15,7 +15,7 @@ from schemas.identity import is_retry_topic
 from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
 from streaming.collector.probing.offset_schedule import waits
 from streaming.collector.wire.answers import REQUEST_CODE_NOT_SUPPORTED, OffsetRow, ProcessQueue
-from streaming.core.evidence.exclusions import is_proxy_client
+from streaming.core.evidence.exclusions import PUSHES, is_proxy_client
 
 SINGLE_QUEUES_AT_MOST = 16  # on a broker at a time: then others have their turn
 
@@ -36,6 +36,7 @@ class PollSchedule:
         self._known_by: frozenset[str] = frozenset()
         self._grpc_at: set[str] = set()  # brokers and proxies that list a gRPC client
         self._popped_by: dict[str, _Popped] = {}  # remoting clients that pop
+        self._consume_types: dict[str, str] = {}  # by broker and proxy that lists members: of the last heartbeat there
         self._subscribed_ts: dict[str, int] = {}  # topics, and when members were last seen to subscribe to them
         self._unknown_ts: dict[str, int] = {}  # brokers that do not know the request, and when they said so
         self._asked: dict[str, int] = {}  # by broker: how many questions it was asked
@@ -50,14 +51,27 @@ class PollSchedule:
     def keep(self, names: Collection[str]) -> None:
         """Forgets what brokers and proxies listed that are not asked any more."""
         self._grpc_at &= set(names)
+        self._consume_types = {name: kind for name, kind in self._consume_types.items() if name in names}
 
     def subscribed(self, topics: Iterable[str], now: int) -> None:
         """The topics of the last heartbeat or settings: those of other members may be missing."""
         if self._grpc_at:  # nothing is asked of others
             self._subscribed_ts |= dict.fromkeys(topics, now)
 
+    def connected(self, name: str, consume_type: str | None) -> None:
+        """How members consume, by a broker or a proxy that lists some; None: it does not say."""
+        if consume_type is not None:
+            self._consume_types[name] = consume_type
+
+    @property
+    def all_push(self) -> bool:
+        """True if all members are push consumers, as far as anybody says how they consume."""
+        return set(self._consume_types.values()) == {PUSHES}
+
     def listed(self, name: str, ids: Collection[str] | None) -> None:
         """What a broker or a proxy lists; None: it gave no list."""
+        if ids is not None and not ids:
+            self._consume_types.pop(name, None)
         if ids is not None and any(map(is_proxy_client, ids)):
             self._grpc_at.add(name)
         elif ids is not None:

@@ -94,11 +94,11 @@ def refused_by_a_broker(group: PopGroup) -> Undo:
 def unknown_to_a_broker(group: PopGroup) -> Undo:
     """A broker has no subscription group of that name, and does not make any (``autoCreateSubscriptionGroup``)."""
     broker = group.fleet.brokers[group.random.choice(group.brokers)]
-    broker.knows_group = False
+    broker.knows_group = broker.makes_groups = False
     _end_polls(group, broker.name)
 
     def undo() -> None:
-        broker.knows_group = True
+        broker.knows_group = broker.makes_groups = True
         group.fleet.begin_polls_at(broker.name)
 
     return undo
@@ -241,7 +241,7 @@ AtABroker = partial(PopFault, kinds=UNPOLLED, least_brokers=2, causes=UNEXPLAINE
 POP_FAULTS: tuple[PopFault, ...] = (
     AtABroker(broker_not_reached, due_s=_by_polls(BUSY_S, "push")),
     AtABroker(refused_by_a_broker, due_s=_by_polls(CLOSED_S, *KINDS_OF_CLIENTS)),
-    AtABroker(unknown_to_a_broker, due_s=_by_polls(LACKING_S + CLOSED_S, *KINDS_OF_CLIENTS)),
+    AtABroker(unknown_to_a_broker, due_s=_by_polls(LACKING_S + CLOSED_S, "push", "fifo")),
     AtLast(nobody_polls),
     PopFault(
         silent_since_a_restart,

@@ -181,10 +181,11 @@ def slow_client(group: PopGroup) -> None:
 
 
 def pause_receiving(group: PopGroup) -> None:
-    """Applications with SimpleConsumers do something else for a while."""
+    """Applications with SimpleConsumers do something else for a while. One broker does not know the group before."""
     clients = list(group.clients) if group.shape.kind == "simple" else []
     for client in clients:
         group.fleet.mute(client)
+        group.fleet.brokers[group.brokers[-1]].knows_group = False
     group.fleet.run(group.random.randrange(20, LATER_S))
     for client in clients:
         if client.is_running:
