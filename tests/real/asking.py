@@ -16,6 +16,7 @@ from streaming.collector.wire.requests import MOST_BYTES, Code, Outcome, Request
 UPDATE_AND_CREATE_TOPIC = 17
 UPDATE_BROKER_CONFIG = 25
 UPDATE_AND_CREATE_SUBSCRIPTIONGROUP = 200
+DELETE_SUBSCRIPTIONGROUP = 207
 RESET_OFFSET = 222  # INVOKE_BROKER_TO_RESET_OFFSET, as mqadmin resetOffsetByTime sends it
 TIMEOUT_S = 5
 
@@ -66,6 +67,12 @@ def set_group(broker_address: str, group: str, *, fifo: bool = False, consumes: 
 def brokers_known_to(namesrv: str) -> dict[str, str]:
     """Addresses by broker name; none of a name server that does not answer."""
     return reply_parsing.broker_addresses(ask(namesrv, requests.cluster_info()))[0] or {}
+
+
+def delete_group(broker_address: str, group: str) -> None:
+    """Its offsets stay."""
+    answer = tell(broker_address, DELETE_SUBSCRIPTIONGROUP, {"groupName": group, "cleanOffset": "false"})
+    assert answer.code == 0, answer.remark
 
 
 def configure(broker_address: str, **settings: object) -> None:

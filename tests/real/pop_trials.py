@@ -62,13 +62,11 @@ class Stage:
         *,
         fifo: bool = False,
         every_ms: int = 500,
-        at: Sequence[str] = BROKERS,
     ) -> Part:
-        """A group on these brokers with a topic, and a producer that writes to each of its queues."""
+        """A group with a topic, and a producer that writes to each of its queues."""
         name = f"{self._name}-{word}"
         part = Part(self.cluster, name, {f"{name}-T": queues})
-        for broker in at:
-            asking.set_group(self.cluster.brokers[broker].address, name, fifo=fifo)
+        self.cluster.create_group(name, fifo=fifo)
         self.started(self.cluster.producer(list(part.topics), every_ms))
         return part
 
@@ -117,14 +115,12 @@ def refused(stage: Stage) -> Iterator[None]:
 
 
 def lacking(stage: Stage) -> Iterator[None]:
-    """A topic gets queues on a broker that has no such group, and makes none by itself."""
-    address = stage.cluster.brokers[B].address
-    asking.configure(address, autoCreateSubscriptionGroup="false")  # or proxies make it by asking for its settings
-    part = stage.group("g", {A: 2}, at=[A])
+    """A broker that loses the group, and makes none by itself."""
+    part, address = stage.group(), stage.cluster.brokers[B].address
     stage.join(part, "java", proxy="proxy-a")
     yield
-    (topic,) = part.topics
-    part.grow(topic, TWO_EACH)
+    asking.configure(address, autoCreateSubscriptionGroup="false")
+    asking.delete_group(address, part.group)
     yield
     asking.configure(address, autoCreateSubscriptionGroup="true")
 
