@@ -29,6 +29,7 @@ from streaming.demo.publisher import Publisher
 from streaming.demo.recording_schedule import CLUSTER, Scenario, Scheduled, schedule
 from streaming.demo.simulated_schedule import GROUPS, simulated_schedule
 from streaming.demo.terminal import Terminal
+from streaming.errors import MonitorError
 from streaming.log_format import TextLines
 from streaming.metrics.endpoints import start_serving
 from streaming.metrics.exposition import Exposed
@@ -52,6 +53,7 @@ TO_LOOK_AT = (
     "an alert: which queues, since when, why, what changed before, what to do; and a form that silences it",
     "Health: evenkeel itself. Plan: what a change would do to a group",
 )
+SHOWN_LINES = 30  # of Java, if the job fails: a stack of Java and its causes
 STDERR = 2  # the descriptor that child processes inherit, also if sys.stderr was replaced
 
 
@@ -119,6 +121,10 @@ class DemoRun:
         try:
             self._stderr.begin()
             serve(self.config, self.stop, self._on_ready, self.job)
+        except MonitorError:
+            self._stderr.end()
+            self._stderr.show_last()  # the error may lead to them
+            raise
         finally:
             self._stderr.end()
             self.stop.set()
@@ -278,3 +284,8 @@ class StderrToFile:
             os.dup2(self._own, STDERR)
             os.close(self._own)
             self._own = None
+
+    def show_last(self) -> None:
+        """Print the last lines of the file."""
+        lines = self._path.read_text(errors="replace").splitlines(keepends=True)
+        sys.stderr.writelines(lines[-SHOWN_LINES:])

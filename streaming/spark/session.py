@@ -51,6 +51,7 @@ POOLS = f"""<?xml version="1.0"?>
 """
 # A task may fail three times, as on a cluster: local[*] ends the query with the first failure.
 LOCAL_RETRYING = "local[*,4]"
+LOOPBACK = "127.0.0.1"  # with a local master: no other machine needs to reach us
 # When a job starts on a cluster, no executor has registered yet, and Spark counts two cores: that would be the number
 # of state partitions for the checkpoint's life. So it is this number, or that of the shards if they are fewer.
 PARTITIONS_ON_A_CLUSTER = 32
@@ -146,7 +147,7 @@ def build_session(
         conf.setIfMissing(key, value)
     if _is_local(conf):
         for key in ("spark.driver.host", "spark.driver.bindAddress"):
-            conf.setIfMissing(key, "127.0.0.1")  # no other machine needs to reach us
+            conf.setIfMissing(key, LOOPBACK)
     _add_jars(conf, jars_folder)
     spark = _session_by(conf)
     if not conf.contains("spark.sql.shuffle.partitions"):
@@ -208,6 +209,9 @@ def _start_java(settings: Mapping[str, str], scratch: Path, jars_folder: str) ->
         os.environ["JAVA_HOME"] = str(java_home())
         python = settings.get("spark.pyspark.python") or _spark_defaults().get("spark.pyspark.python")
         os.environ.setdefault("PYSPARK_PYTHON", python or sys.executable)  # workers must run an equal environment
+        master = {**_spark_defaults(), **settings}.get("spark.master", "")
+        if master.startswith("local") and "PYSPARK_SUBMIT_ARGS" not in os.environ:
+            os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)  # else Spark fails if the machine's name has no address
         conf = SparkConf(loadDefaults=False)
         settings = {**settings, **_with_newer_lz4({**_spark_defaults(), **settings}, jars_folder)}
         open_ones = {key: value for key, value in settings.items() if _is_needed_to_start(key, value)}

@@ -42,6 +42,8 @@ def test_what_java_says_goes_to_a_file_and_ours_does_not(tmp_path: Path, capfd: 
     os.write(2, b"ours\n")
     assert (tmp_path / "log").read_text() == "WARN nothing of interest\n"
     assert capfd.readouterr().err == "ours\n"
+    java_says.show_last()
+    assert capfd.readouterr().err == "WARN nothing of interest\n"
 
 
 def test_the_end_of_the_show_is_no_trouble_of_evenkeel() -> None:

@@ -14,6 +14,7 @@ from streaming.spark.session import _without_secrets
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
+OWN_NAME = subprocess.run(["unshare", "--uts", "true"], capture_output=True).returncode == 0
 SAY = """
 import json
 from streaming.spark.session import build_session
@@ -120,6 +121,18 @@ def test_secret_is_not_in_the_command_line_of_java(tmp_path):
     assert "hunter2" not in done.stderr
     assert [text.rpartition("=")[2] for text in known_to_spark] == ["hunter2"] * 4
     assert properties == ["open", "hunter2", 'hunter2 \\ "quoted"', "hunter2"]
+
+
+@pytest.mark.skipif(not OWN_NAME, reason="needs the right to give a machine another name")
+def test_a_machine_whose_name_has_no_address_will_do(tmp_path):
+    """As in a container without an entry of its own in /etc/hosts."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    words = ["unshare", "--uts", "sh", "-c", 'hostname no-such-name && exec "$@"', "sh", sys.executable, "-c", SAY]
+    done = subprocess.run(
+        words, env=environment | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["spark.driver.host"] == "127.0.0.1"
 
 
 def test_password_in_an_address_that_java_needs_to_start_is_warned_of(tmp_path, caplog):
