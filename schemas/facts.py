@@ -380,6 +380,11 @@ class BrokerPolls(Part, frozen=True):
         "ids of the first 20 clients that pop there, by their reports; null: not known, or gRPC clients, which report"
         " nothing, and of which each may pop there",
     ] = None
+    closed: Annotated[
+        bool | None,
+        "true: the broker lets nobody of the group consume, by its groups at read_ts; so it was not asked, and waiting"
+        " is 0; null: it lets them",
+    ] = None
 
 
 class GroupFact(Payload, frozen=True, kw_only=True):

@@ -51,6 +51,7 @@ def _told(group: Group, place: Place, polls: Sequence[Polls], queues: Sequence[i
         ready=counted(sum(max(0, one.pull_lag) for one in read)) if read else None,
         ready_ts=min((one.progress_ts for one in read), default=None),
         poppers=_poppers(group, polls, frozenset(queues)),
+        closed=all(one.is_closed for one in polls) or None,
     )
 
 

@@ -127,7 +127,7 @@ def _poll_row(polls: BrokerPolls, when: Callable[[int], str]) -> Row:
         "broker": polls.broker_name,
         "queues": str(polls.queues),
         "popped by": "" if polls.poppers is None else named(polls.poppers),
-        "polls": str(polls.waiting),
+        "polls": "may not consume" if polls.closed else str(polls.waiting),
         "read": when(polls.read_ts),
         "last poll": "none seen" if polls.polled_ts is None else when(polls.polled_ts),
         "taken": "none seen" if polls.taken_ts is None else when(polls.taken_ts),

@@ -51,6 +51,24 @@ def test_where_nobody_polls_comes_first_with_its_finding() -> None:
     assert {row.takers for row in rows} == {None}, "each member"
 
 
+def closed_at_one() -> Popping:
+    fleet = settled()
+    fleet.silence("a")
+    fleet.closed = {"a"}
+    fleet.run(120)
+    return fleet
+
+
+def test_no_number_is_said_of_a_broker_that_was_not_asked(tmp_path: Path) -> None:
+    """It lets nobody of the group consume."""
+    fleet = closed_at_one()
+    page = page_of(fleet.facts, tmp_path)
+    assert page.count("may not consume") == 1
+    assert [row.polls.closed for row in view(fleet).polls] == [True, None]
+    text = "\n".join(line.text for line in lines_of(snapshot_of(fleet.facts), 120, timezone.utc))
+    assert text.count("may not consume") == 1
+
+
 def test_the_map_has_a_row_for_queues_whose_clients_poll() -> None:
     drawn = view(half_polled()).map
     assert [row.kind for row in drawn.rows] == ["anybody", "client", "client"]

@@ -401,7 +401,6 @@ class GroupProbe:
             group=self.name,
             topic=topic,
             queue_id=queue_id,
-            waiting=0,
             is_closed=True,
         )
 

@@ -276,9 +276,9 @@ class GroupTranslation:
         ]
 
     def _take_polls(self, answer: answers.PollsAnswer) -> None:
-        if answer.waiting is not None:
+        if answer.waiting is not None or answer.is_closed:
             at = answer.broker, answer.topic, answer.queue_id
-            self._content.polls.append(TopicPolls(*at, answer.end_ts, answer.waiting, answer.is_closed))
+            self._content.polls.append(TopicPolls(*at, answer.end_ts, answer.waiting or 0, answer.is_closed))
 
     def _changed_routes(self) -> list[AnyEvent]:
         due = self._sent_routes.send_due(self.topics, self._routes)

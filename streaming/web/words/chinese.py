@@ -158,6 +158,7 @@ CHINESE: dict[str, str] = {
     "may_take": "可取消息",
     "each_member": "全部 {n} 个成员",
     "waiting_polls": "轮询",
+    "may_not_consume": "不可消费",
     "last_poll": "最近轮询",
     "last_taken": "最近取走",
     "none_seen": "没有看到",

@@ -158,6 +158,7 @@ ENGLISH: dict[str, str] = {
     "may_take": "May take",
     "each_member": "each of {n} members",
     "waiting_polls": "Polls",
+    "may_not_consume": "may not consume",
     "last_poll": "Last poll",
     "last_taken": "Last taken",
     "none_seen": "none seen",
