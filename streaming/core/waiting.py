@@ -9,6 +9,7 @@ from heapq import nlargest
 from typing import NamedTuple
 
 from schemas.facts import Kind, QueueWaiting
+from schemas.identity import REVIVE_GROUP
 from schemas.observed import counted
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.polls_told import have_polls_changed
@@ -159,6 +160,9 @@ def _not_done(group: Group) -> int:
 
 
 def _known(group: Group) -> list[Queue]:
+    """Those whose lag is known. Brokers' records in revive logs are no messages that wait for a group."""
+    if group.state.group == REVIVE_GROUP:
+        return []
     return [queue for queue in group.subscribed_queues() if queue.progress_ts]
 
 

@@ -109,7 +109,14 @@ class ClusterInspection:
 
 @dataclass(frozen=True)
 class InspectPolicy(Policy):
-    """The policy. No request is put off to spread the load: the look would be over. A client rests between requests."""
+    """The policy. No request is put off to spread the load: the look would be over. A client rests between requests.
+
+    Brokers are not asked for their revive logs: REVIVE_STUCK takes longer than a look, and is of none of its groups.
+    """
+
+    @property
+    def covers_revivals(self) -> bool:
+        return False
 
     def phase(self, name: str, period_ms: int) -> int:
         return 0

@@ -13,7 +13,7 @@ from schemas.events import Round, TopicInFlight, TopicRoute, decode_event, encod
 from schemas.identity import REVIVE_GROUP, retry_topic
 from streaming.collector.exposed import ClusterCounts, lag_series
 from streaming.collector.probing import cluster_probe
-from streaming.collector.probing.broker_metrics import PAGE_MS, BrokerMetrics
+from streaming.collector.probing.broker_metrics import OLDEST_PAGE_MS, PAGE_MS, BrokerMetrics
 from streaming.collector.probing.lag import TopicLag
 from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.collector.translation.rounds import in_parts
@@ -22,9 +22,10 @@ from streaming.collector.wire.answers import InFlightAnswer
 from streaming.collector.wire.connection import NotAllowed, Unreachable
 from streaming.collector.wire.metrics_page import InFlight, MetricsPages
 from streaming.collector.wire.requests import RequestCounts
+from streaming.inspect.inspection import look_policy
 from streaming.metrics import catalogue as m
 from streaming.replay.recording import RecordingTranslation
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
+from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode
 from tests.collector.test_cluster_probe import QUICK, Told, play
 
 GRPC = "host-1@4711@0@hoi3xrg9u3"
@@ -142,14 +143,22 @@ def test_a_page_that_is_gone_says_nothing_any_more() -> None:
     metrics = BrokerMetrics("prod", replace(DEFAULT_POLICY, spreads=False))
     metrics.due(("a",), 0)
     metrics.answered("a", 1, 1, 20, {("g", "T"): 3})
-    (one,) = metrics.in_flight("a", "g")
+    (one,) = metrics.in_flight("a", "g", 100)
     assert (one.topic, one.messages) == ("T", 3)
-    assert metrics.in_flight("a", "other") == ()
+    assert metrics.in_flight("a", "other", 100) == ()
     metrics.answered("a", 2, 2, 20, None)
-    assert metrics.in_flight("a", "g") == ()
+    assert metrics.in_flight("a", "g", 100) == ()
     metrics.answered("a", 3, 3, 20, {("g", "T"): 3})
     assert metrics.due((), 4) == []
-    assert metrics.in_flight("a", "g") == ()
+    assert metrics.in_flight("a", "g", 100) == ()
+
+
+def test_a_page_that_is_old_because_its_broker_rests_says_nothing_any_more() -> None:
+    metrics = BrokerMetrics("prod", replace(DEFAULT_POLICY, spreads=False))
+    metrics.due(("a",), 0)
+    metrics.answered("a", 1_000_000, 0, 1_500, {("g", "T"): 3})
+    assert metrics.in_flight("a", "g", OLDEST_PAGE_MS)
+    assert metrics.in_flight("a", "g", OLDEST_PAGE_MS + 1) == ()
 
 
 # --- what rounds say of it
@@ -263,8 +272,7 @@ def test_brokers_are_asked_how_far_they_are_in_their_revive_logs_where_groups_po
         assert all(answer.answered and not answer.client_ids for answer in markers[0].brokers)
         rows = [row for one in told.events if one.group == REVIVE_GROUP for row in getattr(one, "queues", ())]
         assert {(row.broker_offset, row.consumer_offset) for row in rows} == {(0, 0), (40, 30)}
-        lags = {(group, topic): lag.messages for group, topic, lag in told.probe.shared.lags.by_topic()}
-        assert lags[REVIVE_GROUP, LOG] == 10
+        assert not any(group == REVIVE_GROUP for group, _, _ in told.probe.shared.lags.by_topic())  # no messages
 
     monkeypatch.setattr(cluster_probe, "REVIVALS_MS", 2)
     play(scene, with_log(popping={"T": ["g"]}), EACH_ROUND)
@@ -286,10 +294,14 @@ def test_they_are_asked_every_20_s() -> None:
     [
         (with_log(), EACH_ROUND),
         (with_log(popping={"T": ["g"]}), replace(EACH_ROUND, exclude=("CID_RMQ_SYS_*",))),
+        (with_log(popping={"T": ["g"]}), replace(EACH_ROUND, include=("g*",))),
         (with_log(popping={"T": ["g"]}), replace(EACH_ROUND, offsets_ms=0)),
+        (with_log(popping={"T": ["g"]}), look_policy(EACH_ROUND, ())),
     ],
 )
-def test_nothing_is_asked_without_pop_or_if_the_group_is_excluded(fake: FakeCluster, policy: object) -> None:
+def test_nothing_is_asked_without_pop_in_a_look_or_if_the_group_is_not_chosen(
+    fake: FakeCluster, policy: object
+) -> None:
     async def scene(told: Told) -> None:
         assert await revivals(told) == []
         assert not [one for one in told.fake.asked_about if one.subject == REVIVE_GROUP]
@@ -302,3 +314,25 @@ def test_grpc_clients_at_brokers_are_reason_enough() -> None:
         assert len(await revivals(told)) == 1
 
     play(scene, with_log(groups={"g": FakeGroup([FakeClient(GRPC)])}), EACH_ROUND)
+
+
+class Refusing(FakeCluster):
+    """Its ACL does not permit the group of revive logs."""
+
+    def _38(self, node: FakeNode, fields: dict[str, str]) -> tuple[int, bytes]:
+        return (16, b"") if fields["consumerGroup"] == REVIVE_GROUP else super()._38(node, fields)
+
+    def _203(self, node: FakeNode, fields: dict[str, str]) -> tuple[int, bytes]:
+        return (16, b"") if fields["consumerGroup"] == REVIVE_GROUP else super()._203(node, fields)
+
+
+def test_a_broker_that_refuses_this_group_alone_is_not_silent() -> None:
+    async def scene(told: Told) -> None:
+        for _ in range(3):
+            await told.round()
+        assert sorted(told.probe.silent.why) == ["broker-a for its revive log", "broker-b for its revive log"]
+        assert told.probe.directory.has_broker
+
+    fake = Refusing(queues={"T": 4, LOG: 8}, revive_log=LOG, popping={"T": ["g"]})
+    fake.groups = {"g": FakeGroup([FakeClient("c1")])}
+    play(scene, fake, EACH_ROUND)

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from schemas.events import QueueOffsets, TopicOffsets
-from schemas.facts import AlertFact
+from schemas.facts import AlertFact, GroupFact
 from schemas.identity import REVIVE_GROUP, retry_topic
 from schemas.observed import ReviveBehind
 from streaming.core.state.packing import pack, unpack
@@ -217,6 +217,18 @@ def test_messages_that_stay_in_the_log_for_hours_are_no_stall_and_no_missing_mem
     assert not logs.fleet.alerts()
     assert logs.fleet.finding("a0", LOG).finding == "EXCLUDED"
     assert (logs.fleet.status().status, logs.fleet.status().reason) == ("excluded", "SYSTEM_GROUP")
+
+
+def test_what_waits_in_the_logs_is_no_lag_and_no_news_of_the_group() -> None:
+    logs = Logs("a").healthy()
+    told = len(logs.fleet.told(GroupFact))
+    for number in range(40):
+        logs.grow(500)
+        logs.read(behind=10 * number)
+        logs.round()
+    assert not logs.fleet.alerts()
+    assert (logs.fleet.status().waiting, logs.fleet.status().fullest) == (None, ())
+    assert len(logs.fleet.told(GroupFact)) == told
 
 
 def test_other_groups_keep_nothing_of_it() -> None:

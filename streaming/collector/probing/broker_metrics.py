@@ -10,6 +10,7 @@ from streaming.collector.probing.proxies import Rests
 from streaming.collector.wire.answers import InFlightAnswer
 
 PAGE_MS = 30_000
+OLDEST_PAGE_MS = 3 * PAGE_MS  # a broker whose page is slow rests, and what it said before counts no more
 
 
 class BrokerMetrics:
@@ -19,10 +20,11 @@ class BrokerMetrics:
         self._cluster, self._policy = cluster, policy
         self._due_ms: dict[str, int] = {}
         self._rests = Rests(PAGE_MS)
+        self._asked_ms: dict[str, int] = {}  # of the newest page
         self._in_flight: dict[str, dict[str, tuple[InFlightAnswer, ...]]] = {}  # by broker and group
 
     def due(self, brokers: Collection[str], now: int) -> list[str]:
-        for known in (self._due_ms, self._in_flight):
+        for known in (self._due_ms, self._asked_ms, self._in_flight):
             for name in known.keys() - set(brokers):
                 del known[name]
                 self._rests.forget(name)
@@ -43,8 +45,10 @@ class BrokerMetrics:
                 messages=messages,
             )  # fmt: skip
             by_group[group] = (*by_group.get(group, ()), answer)
-        self._in_flight[broker] = by_group
+        self._asked_ms[broker], self._in_flight[broker] = asked_ms, by_group
 
-    def in_flight(self, broker: str, group: str) -> tuple[InFlightAnswer, ...]:
-        """The numbers of the group's topics on the broker, by its newest page."""
+    def in_flight(self, broker: str, group: str, now: int) -> tuple[InFlightAnswer, ...]:
+        """The numbers of the group's topics on the broker, by its newest page, if that is not too old."""
+        if now - self._asked_ms.get(broker, now) > OLDEST_PAGE_MS:
+            return ()
         return self._in_flight.get(broker, {}).get(group, ())

@@ -15,6 +15,7 @@ from streaming.collector.probing.broker_directory import BrokerDirectory, Silent
 from streaming.collector.probing.directory_probe import DirectoryProbe
 from streaming.collector.probing.group_probe import GroupProbe, Shared
 from streaming.collector.probing.group_schedule import GroupSchedule
+from streaming.collector.probing.lag import Lags
 from streaming.collector.probing.live_transport import LiveTransport
 from streaming.collector.probing.memory import Memory, Remembered
 from streaming.collector.probing.offset_schedule import OffsetSchedule, waits
@@ -40,8 +41,11 @@ def _revivals(shared: Shared) -> GroupProbe:
     """A probe of the group by which brokers read their revive logs: in each of its rounds its offsets are asked.
 
     It is a group like others for the job, without members ever, at brokers or proxies. They do not name it in 201.
+    What waits in the logs is no lag of an application. Nor is a broker silent that refuses this group only.
     """
     own = copy(shared)
+    own.lags = Lags()
+    own.note = lambda broker, failure: shared.note(f"{broker} for its revive log", failure)
     offsets_ms = REVIVALS_MS // 2
     own.policy = replace(shared.policy, offsets_ms=offsets_ms, idle_offsets_ms=offsets_ms, backlogs=1, spreads=False)
     own.offsets, own.proxies = OffsetSchedule(own.policy), Proxies()

@@ -406,7 +406,8 @@ class GroupProbe:
 
     def _in_flight_at(self, broker: str) -> tuple[answers.InFlightAnswer, ...]:
         """Of the group's topics, by the broker's newest page of metrics, if any is read."""
-        return self._shared.metrics.in_flight(broker, self.name) if self.pops else ()
+        now = self._clock.steady_ms()
+        return self._shared.metrics.in_flight(broker, self.name, now) if self.pops else ()
 
     def _take_in_flight(self, broker: str) -> None:
         newest = self._in_flight_at(broker)

@@ -58,12 +58,15 @@ class Policy:
 
     def covers(self, group: str) -> bool:
         """Returns whether a group is to be watched at all."""
-        return not is_system_group(group) and matches(group, self.include) and not matches(group, self.exclude)
+        return not is_system_group(group) and self._is_chosen(group)
 
     @property
     def covers_revivals(self) -> bool:
         """Returns whether brokers are asked how far they are in their revive logs."""
-        return self.offsets_ms > 0 and not matches(REVIVE_GROUP, self.exclude)
+        return self.offsets_ms > 0 and self._is_chosen(REVIVE_GROUP)
+
+    def _is_chosen(self, group: str) -> bool:
+        return matches(group, self.include) and not matches(group, self.exclude)
 
     def phase(self, name: str, period_ms: int) -> int:
         """When in a period something falls due first: spread by its name, so that not all does at once."""
