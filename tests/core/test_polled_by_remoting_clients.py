@@ -5,9 +5,12 @@ from typing import Any
 import pytest
 
 from schemas.events import ANY_QUEUE, OwnedQueue, OwnedQueues, TopicPolls
+from schemas.reasons import ReasonKind
+from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.state.group import Group
 from tests.core.fleet import Fleet, Offsets, queues
 
-BROKERS = ("a", "b")
+BROKERS, PROXY = ("a", "b"), "proxy 10.0.0.5:8080"
 QUEUES = tuple(f"{broker}{number}" for broker in BROKERS for number in range(4))
 
 
@@ -60,6 +63,23 @@ def at_single(rate: int = 4) -> Popping:
     fleet = Popping(*QUEUES, rate=rate, popped=(0, 1, 2, 3))
     fleet.run(120)
     return fleet
+
+
+@pytest.mark.parametrize("is_proxy_first", [False, True])
+def test_clients_of_proxies_decide_which_rules_judge_a_mixed_group(is_proxy_first: bool) -> None:
+    grpc = {PROXY: ("host-1@7@0@hoi3xrg8z9",)}
+    fleet = Popping(*BROKERS)
+    fleet.proxy_heartbeat = {"language": "JAVA", "consume_type": "CONSUME_PASSIVELY", "message_model": "CLUSTERING"}
+    fleet.proxies = grpc if is_proxy_first else {}
+    fleet.down = set(BROKERS) if is_proxy_first else set()
+    fleet.run(30)
+    fleet.proxies, fleet.down = grpc, set()
+    fleet.run(60)
+    evidence = GroupEvidence(Group(fleet.state, fleet.settings))
+    assert {member.exclusion for member in evidence.members.values()} == {ReasonKind.POP, ReasonKind.PROXY_CLIENT}
+    first = next(iter(evidence.members.values()))
+    assert (first.exclusion is ReasonKind.PROXY_CLIENT) is is_proxy_first
+    assert evidence.exclusion is ReasonKind.PROXY_CLIENT
 
 
 @pytest.mark.parametrize("settled", [at_any, at_single])

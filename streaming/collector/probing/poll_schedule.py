@@ -40,9 +40,8 @@ class PollSchedule:
         self._subscribed_ts: dict[str, int] = {}  # topics, and when members were last seen to subscribe to them
         self._unknown_ts: dict[str, int] = {}  # brokers that do not know the request, and when they said so
         self._asked: dict[str, int] = {}  # by broker: how many questions it was asked
-        self._single_ts: dict[
-            str, dict[Asked, int]
-        ] = {}  # by broker: single queues, and when each was last asked about
+        # by broker: single queues, and when each was last asked about
+        self._single_ts: dict[str, dict[Asked, int]] = {}
 
     def known_by(self, brokers: Collection[str]) -> None:
         """The brokers that know the group."""
@@ -104,10 +103,10 @@ class PollSchedule:
         now: int,
         is_closed: bool = False,
     ) -> list[Asked]:
-        """Of the topics that clients may read there, each with its number of queues. None of topics for retries:
+        """The topics and queues to ask the broker about. None of topics for retries: polls of the topic take these.
 
-        polls of the topic itself take these messages. ``offsets``: of the group at the broker. ``is_closed``: it is not
-        asked, because nobody of the group can poll there.
+        ``readable``: the topics that clients may read there, each with its number of queues. ``offsets``: of the group
+        at the broker. ``is_closed``: it is not asked, because nobody of the group can poll there.
         """
         self._asked.pop(broker, None)
         is_unknown = now - self._unknown_ts.get(broker, -KEEP_WATCHING_MS) < KEEP_WATCHING_MS

@@ -6,7 +6,7 @@ from schemas.facts import Kind
 from schemas.identity import REVIVE_GROUP, host_of, is_retry_topic
 from schemas.reasons import ReasonKind
 from streaming.core.evidence.broadcasting import BROADCASTING, CLUSTERING, message_model
-from streaming.core.evidence.exclusions import PUSHES
+from streaming.core.evidence.exclusions import POLLING, PUSHES
 from streaming.core.evidence.listed_members import ListedMembers
 from streaming.core.evidence.member_evidence import MemberEvidence
 from streaming.core.state.group import Group
@@ -242,7 +242,8 @@ class GroupEvidence:
         """Why evenkeel does not judge the group: a rule says so, it consumes lite topics, brokers consume it
         themselves, or every member is excluded.
 
-        What a member runs that was not asked yet is not known.
+        What a member runs that was not asked yet is not known. If some members are clients of proxies and others pop
+        themselves, the rules for proxies count: otherwise clients that only proxies list would be missed.
         """
         if self.group.rule.excluded:
             return ReasonKind.CONFIGURED
@@ -256,8 +257,10 @@ class GroupEvidence:
         if not heard or not all(member.exclusion for member in heard):
             return None
         exclusions = {member.exclusion for member in heard}
-        pops = ReasonKind.POP in exclusions and exclusions <= {ReasonKind.POP, ReasonKind.BROKER_ALLOCATED}
-        return ReasonKind.POP if pops else heard[0].exclusion  # one that pops may have nothing to pop now
+        # one that pops may have nothing to pop now
+        if ReasonKind.POP in exclusions and exclusions <= POLLING | {ReasonKind.BROKER_ALLOCATED}:
+            return next(kind for kind in (ReasonKind.PROXY_CLIENT, ReasonKind.POP) if kind in exclusions)
+        return heard[0].exclusion
 
 
 def shown(pair: tuple[str, str | None]) -> str:

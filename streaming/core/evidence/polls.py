@@ -99,6 +99,7 @@ def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
     is_in_no_report = not is_at_any and topic.popped is not None and index not in topic.popped
     was_free = 0 < polls.polled_ts >= polls.moved_ts or _is_untouched(topic, queue, polls)
     blocked = _head_blocked(topic, queue, polls)
+    is_free = (was_free or is_in_no_report) and not topic.of_group.orderly
     lives_elsewhere = elsewhere_ts - silent_ts >= timing.stall_ms + LONGEST_POLL_MS
     return PolledQueue(
         is_consume_enabled=topic.of_group.consume_enable is not False,
@@ -112,14 +113,7 @@ def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
         stands_still=queue.unconsumed_since_ts > 0 and queue.pull_lag > 0,
         is_to_be_consumed=is_to_be_consumed(topic.of_group, queue),
         silent_ms=max(0, polls.read_ts - silent_ts) if silent_ts else 0,
-        enough_ms=max(timing.stall_ms, queue.longest_step_ms * 3 // 2)
-        if polls.is_closed
-        else _enough_ms(
-            topic,
-            queue,
-            (was_free or is_in_no_report) and not topic.of_group.orderly,
-            lives_elsewhere or is_in_no_report,
-        ),
+        enough_ms=_enough_ms(topic, queue, polls, is_free, lives_elsewhere or is_in_no_report),
         is_closed=polls.is_closed,
         was_free=was_free,
         is_in_no_report=is_in_no_report,
@@ -206,14 +200,15 @@ def _silent_ts(topic: TopicEvidence, queue: Queue, polls: Polls) -> int:
     return max(_seen_ts(polls), queue.unconsumed_since_ts, since_ts)
 
 
-def _enough_ms(topic: TopicEvidence, queue: Queue, was_free: bool, lives_elsewhere: bool) -> int:
+def _enough_ms(topic: TopicEvidence, queue: Queue, polls: Polls, was_free: bool, lives_elsewhere: bool) -> int:
     """How long a client that is alive may not be seen: on its way to the broker, or busy with what it has taken.
 
     If none is seen anywhere they may have crashed, which is found when they are listed no more, or be on their way back
     to a proxy that was seen to answer all the time. In local mode a poll at one broker says nothing of others.
+    Where the broker lets nobody consume none of this matters.
     """
-    least_ms = topic.timing.stall_ms if was_free else topic.timing.consume_stall_ms
-    if not lives_elsewhere or _is_local(topic):
+    least_ms = topic.timing.stall_ms if was_free or polls.is_closed else topic.timing.consume_stall_ms
+    if not polls.is_closed and (not lives_elsewhere or _is_local(topic)):
         least_ms = max(least_ms, LISTED_AFTER_MS + HOLD_NO_MEMBERS_MS, come_back_ms(topic.listed.by_language.keys()))
     return max(least_ms, queue.longest_step_ms * 3 // 2)
 
