@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from heapq import nlargest
 from typing import NamedTuple
 
+from schemas.events import ANY_QUEUE
 from schemas.facts import Kind, QueueWaiting
 from schemas.identity import REVIVE_GROUP
 from schemas.observed import counted
@@ -118,11 +119,12 @@ NO_POP = PopLag()
 def pop_lag(evidence: GroupEvidence) -> PopLag:
     """Messages in flight are known where the newest page of every broker that gives out messages has their number."""
     group = evidence.group
-    polls = _polled_lately(group)
-    if not polls:
-        return NO_POP
     oldest = group.state.now - group.timing.progress_max_gap_ms
-    is_known = all(one.in_flight_ts >= oldest for one in polls)
+    places = _polled_since(group, oldest)
+    if not places:
+        return NO_POP
+    polls = [at[ANY_QUEUE] for at in places if ANY_QUEUE in at and at[ANY_QUEUE].in_flight_ts >= oldest]
+    is_known = len(polls) == len(places)
     return PopLag(
         fifo=evidence.orderly,
         in_flight=counted(sum(one.in_flight for one in polls)) if is_known else None,
@@ -131,9 +133,14 @@ def pop_lag(evidence: GroupEvidence) -> PopLag:
     )
 
 
-def _polled_lately(group: Group) -> list[Polls]:
-    oldest = group.state.now - group.timing.progress_max_gap_ms
-    return [one for topic in group.state.topics for one in topic.polls if one.read_ts >= oldest]
+def _polled_since(group: Group, oldest: int) -> list[dict[int, Polls]]:
+    """Of each topic on each broker. A number in flight is of all queues there: polls at a single one have none."""
+    topics = group.state.topics
+    return [
+        topic.polls_at(broker)
+        for topic in topics
+        for broker in sorted({one.broker for one in topic.polls if one.read_ts >= oldest})
+    ]
 
 
 def note_group_told(group: Group) -> None:

@@ -230,6 +230,19 @@ def test_in_flight_is_not_known_where_one_broker_has_no_page() -> None:
     play(scene, grpc(), EACH_ROUND)
 
 
+def test_in_flight_is_not_known_of_a_broker_that_counts_it_by_the_offsets_of_pulls() -> None:
+    """With popConsumerKVServiceEnable. These show what was popped last."""
+
+    async def scene(told: Told) -> None:
+        told.fake.offsets = {("T", "broker-a", 0): (10, 5, 8)}
+        markers = await told_of(told, Pages(broker_a={("g", "T"): 3}, broker_b={("g", "T"): 2}), 4)
+        lags = {(group, topic): lag for group, topic, lag in told.probe.shared.lags.by_topic()}
+        assert lags["g", "T"].in_flight is None
+        assert {one.broker_name for marker in markers for one in marker.in_flight} == {"broker-b"}
+
+    play(scene, grpc(), EACH_ROUND)
+
+
 def test_numbers_in_flight_are_spread_over_the_parts_of_a_long_round() -> None:
     numbers = tuple(TopicInFlight("broker-a", f"T{n}" + "x" * 400, 1_000, n) for n in range(900))
     marker = Round(schema=1, cluster="c", group="g", ts=1_000, round=1, seq=0, brokers=(), in_flight=numbers)

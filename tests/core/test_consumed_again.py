@@ -245,6 +245,14 @@ def test_offsets_that_are_not_read_leave_it_open() -> None:
     assert (fleet.alert(KIND).state, fleet.alert(KIND).stale) == ("firing", True)
 
 
+def test_offsets_that_are_not_read_for_long_end_it_as_gone_and_not_as_right() -> None:
+    fleet = Returning()
+    fleet.play(500, come_back=2 * TAKEN)
+    fleet.no_offsets = set(BROKERS)
+    fleet.run(DEFAULT_SETTINGS.timing.gone_after_ms / 1000 + 60)
+    assert (fleet.alert(KIND).state, fleet.alert(KIND).reason) == ("resolved", "gone")
+
+
 def test_it_is_kept_in_a_checkpoint() -> None:
     fleet = Returning()
     fleet.play(200, come_back=2 * TAKEN)

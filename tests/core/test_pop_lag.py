@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.events import TopicInFlight
+from schemas.events import TopicInFlight, TopicPolls
 from schemas.facts import GroupFact
 from streaming.core.state.packing import pack, unpack
 from streaming.core.waiting import TELL_GROUP_WAITING_MS
@@ -50,6 +50,18 @@ def test_in_flight_is_not_known_unless_all_brokers_say_it(said: dict[str, int]) 
     fleet = settled()
     say(fleet, said, HOUR_S // 5)
     assert last(fleet) == (False, None, None)
+
+
+@pytest.mark.parametrize(("broker", "known"), [("a", True), ("c", False)])
+def test_polls_at_a_single_queue_hide_no_number_of_all_queues_there(broker: str, known: bool) -> None:
+    """And where clients poll single queues only, there is no such number."""
+    fleet = settled()
+    fleet.route("T", a=4, b=4, c=4)
+    for _ in range(HOUR_S // 5):
+        ts = fleet._ts() + round(fleet.every * 1000)
+        in_flight = tuple(TopicInFlight(name, "T", ts, 7) for name in BROKERS)
+        fleet.round(in_flight=in_flight, polls=(*fleet._polls(), TopicPolls(broker, "T", 1, ts, 1)))
+    assert last(fleet)[:2] == (False, 14 if known else None)
 
 
 def test_an_old_number_says_nothing() -> None:

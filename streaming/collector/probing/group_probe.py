@@ -105,6 +105,7 @@ class GroupProbe:
         self._heartbeats = HeartbeatSchedule()
         self._at_proxies = GroupAtProxies(shared.proxies)
         self._polls = PollSchedule()
+        self._pulled_ahead: set[str] = set()  # brokers whose newest offsets of pulls are ahead of those of the group
         self._in_flight_ts: dict[str, int] = {}  # by broker: of the newest page that was taken
         self._asked: list[str] = []
         self._not_asked: dict[str, str] = {}
@@ -345,6 +346,7 @@ class GroupProbe:
             return
         named = answer.table or ()
         committed = {row.topic for row in named}
+        (self._pulled_ahead.add if any(map(_is_pulled_ahead, named)) else self._pulled_ahead.discard)(broker)
         self._note_lags(broker, named, routes)
         self._unread.stored(broker, committed)
         if is_empty:
@@ -405,9 +407,14 @@ class GroupProbe:
         )
 
     def _in_flight_at(self, broker: str) -> tuple[answers.InFlightAnswer, ...]:
-        """Of the group's topics, by the broker's newest page of metrics, if any is read."""
-        now = self._clock.steady_ms()
-        return self._shared.metrics.in_flight(broker, self.name, now) if self.pops else ()
+        """Of the group's topics, by the broker's newest page of metrics, if any is read.
+
+        POP writes no offsets of pulls. With ``popConsumerKVServiceEnable`` it does, and the broker takes the number
+        in flight from them (``ConsumerLagCalculator.getInFlightMsgStats``): it lacks what was popped before the last.
+        """
+        if not self.pops or broker in self._pulled_ahead:
+            return ()
+        return self._shared.metrics.in_flight(broker, self.name, self._clock.steady_ms())
 
     def _take_in_flight(self, broker: str) -> None:
         newest = self._in_flight_at(broker)
@@ -474,3 +481,7 @@ class GroupProbe:
         if not is_of_client:
             self._asked = [one for one in self._asked if one != client_id]
             self._not_asked[client_id] = f"{answer.broker}: {answer.failure}"
+
+
+def _is_pulled_ahead(row: answers.OffsetRow) -> bool:
+    return (row.pull_offset or 0) > (row.consumer_offset or 0)

@@ -19,7 +19,7 @@ from streaming.core.finding_kinds import (
     KINDS,
     WHATEVER_MEMBERS_RUN,
 )
-from streaming.core.findings.consumed_again import is_counted_anew
+from streaming.core.findings.consumed_again import is_counted_anew, is_read_no_more
 from streaming.core.findings.queue_facts import Since
 from streaming.core.findings.verdict import Verdict
 from streaming.core.state.group import Group
@@ -153,9 +153,11 @@ def _comes_of_lists_that_differ(alert: Alert, at: RoundResult) -> bool:
 
 
 def _is_gone(group: Group, alert: Alert, at: RoundResult) -> bool:
-    """Absent from every covered broker for so long that nobody waits for it any more."""
+    """Absent from every covered broker, or not read, for so long that nobody waits for it any more."""
     state = group.state
     if alert.queues and all(_is_long_gone(group, index, at) for index in alert.queues):
+        return True
+    if alert.kind == Kind.CONSUMED_AGAIN and is_read_no_more(at.evidence, alert.topic):
         return True
     is_absent = not at.evidence.members and not at.evidence.uncovered  # also where the route is not known any more
     if alert.kind in ALERTING_OF_QUEUES and alert.queues:

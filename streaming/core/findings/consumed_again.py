@@ -58,6 +58,14 @@ def is_counted_anew(evidence: GroupEvidence, topic_name: str) -> bool:
     )
 
 
+def is_read_no_more(evidence: GroupEvidence, topic_name: str) -> bool:
+    """True if on no broker the offsets that show whether messages come back have been read for long."""
+    polls = [one for topic in evidence.group.state.topics if topic.name == topic_name for one in topic.polls]
+    oldest = evidence.now - evidence.group.timing.gone_after_ms
+    known = [one.redelivered for one in polls if one.redelivered is not None]
+    return not polls or (bool(known) and all(one.read_ts < oldest for one in known))
+
+
 def _is_steady(evidence: GroupEvidence, one: Redelivered) -> bool:
     """True if it has gone on for longer than what was in flight of a client comes back, by offsets that are recent."""
     timing = evidence.group.timing
