@@ -120,11 +120,15 @@ def _status(
     return group_status(
         excluded=is_excluded(evidence, found),
         empty=_is_empty(evidence),
-        wrong=any(_is_wrong(verdict) for findings in found for verdict in findings.verdicts.values())
+        wrong=(not WRONG.isdisjoint(map(Kind, counts)) and any(map(_has_wrong, found)))
         or any(severity_of(evidence, finding) is not Severity.INFO for finding in group_findings),
         unknown=bool(evidence.uncovered) or not counts or any(_is_unknown(findings) for findings in found),
         undecided=is_alert_undecided or bool(counts[Kind.SETTLING.value] or counts[Kind.UNKNOWN.value]),
     )
+
+
+def _has_wrong(findings: TopicFindings) -> bool:
+    return any(map(_is_wrong, findings.verdicts.values()))
 
 
 def _is_wrong(verdict: Verdict) -> bool:

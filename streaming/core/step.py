@@ -168,22 +168,21 @@ def _waiting_markers(state: GroupState) -> list[int]:
 
 def _take_group_settings(group: Group, event: events.Round) -> None:
     state = group.state
-    told = _settings(state)
-    if event.consume_enable is not None:
-        state.consume_enable = event.consume_enable
-    if event.orderly is not None:
-        state.orderly = event.orderly
-    state.rival_subscriptions, state.pop_topics = list(event.rival_subscriptions), list(event.pop_topics)
-    state.popped_in_part, state.lite = list(event.popped_in_part), event.lite
+    known = (
+        state.consume_enable, state.orderly, state.lite,
+        state.rival_subscriptions, state.pop_topics, state.popped_in_part,
+    )  # fmt: skip
+    seen = (
+        state.consume_enable if event.consume_enable is None else event.consume_enable,
+        state.orderly if event.orderly is None else event.orderly,
+        event.lite, [*event.rival_subscriptions], [*event.pop_topics], [*event.popped_in_part],
+    )  # fmt: skip
     if event.subscribed is not None:
         _take_subscriptions(group, event.subscribed)
-    if told != _settings(state):
+    if seen != known:
+        state.consume_enable, state.orderly, state.lite = seen[:3]
+        state.rival_subscriptions, state.pop_topics, state.popped_in_part = seen[3:]
         group.request_evaluation()
-
-
-def _settings(state: GroupState) -> tuple[object, ...]:
-    of_topics = (state.rival_subscriptions, state.pop_topics, state.popped_in_part)
-    return state.consume_enable, state.orderly, state.lite, *of_topics
 
 
 def _take_subscriptions(group: Group, subscribed: Container[str]) -> None:

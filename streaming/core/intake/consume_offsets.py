@@ -25,7 +25,7 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
     topic, index = group.topic(event.topic), group.broker(event.broker_name)
     broker = group.state.brokers[index]
     is_unlisted = not any(known.listed for known in group.state.brokers)
-    polls = polls_shown_by(group, group.state.topics[topic], index)
+    polls = polls_shown_by(group, group.state.topics[topic], index) if group.has_polls else {}
     is_revive_log = group.state.group == REVIVE_GROUP and not is_retry_topic(event.topic)
     knows_pull_and_commit = broker.reports_pull_offsets and group.state.topics[topic].is_committed
     if is_revive_log:
@@ -44,8 +44,10 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
                     count_come_back(group, at_any, queue, progress, event.ts)
                 count_taken(at_any, queue, progress, event.ts)
         was_counted = queue.counted_since_ts
-        if progress.consumer_offset < 0:
+        offset = progress.consumer_offset
+        if offset < 0:
             progress = _counted_from_what_is_known(queue, progress, event.ts)
+            offset = progress.consumer_offset
         elif was_counted:
             queue.counted_since_ts = 0
         was_read_since = queue.progress_ts > group.state.empty_since  # after the last member had left
@@ -54,7 +56,7 @@ def take_progress(group: Group, event: ConsumeProgress | TopicOffsets) -> None:
         if isinstance(progress, QueueOffsets) and knows_pull_and_commit and _goes_on(group, queue, progress, event.ts):
             _move(queue, progress, event.ts)
         else:
-            if progress.consumer_offset < queue.broker_offset - queue.consumer_lag and not was_counted:
+            if offset < queue.broker_offset - queue.consumer_lag and not was_counted:
                 note_setback(group, group.queue(topic, index, progress.queue_id), progress, event.ts)
             _observe(group, queue, progress, event.ts, broker)
     if is_revive_log:

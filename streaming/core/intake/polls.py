@@ -19,6 +19,7 @@ def take_polls(group: Group, seen: TopicPolls) -> None:
     if polls is None:
         polls = Polls(broker, queue_id=seen.queue_id)
         topic.polls.append(polls)
+        group.has_polls = True
     if seen.ts <= polls.read_ts:
         return
     if not seen.waiting or not polls.waiting:

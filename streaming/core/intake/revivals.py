@@ -23,7 +23,7 @@ STANDS_ALONE_MS = 300_000
 MOST_POPPED = 32  # messages at once (PopMessageProcessor): so many late acknowledgements may follow one checkpoint
 GREW_BY = 8 * MOST_POPPED
 GROWN_MS = 30_000  # what had come so long before counts: a broker that restarts in seconds gets it all at once
-LATE_MS = 60_000
+READ_LATE_MS = 60_000
 MOST_APART_MS = 90_000  # two readings
 
 
@@ -53,7 +53,7 @@ def _note_revival(group: Group, index: int, seen: QueueProgress | QueueOffsets, 
     elif seen.broker_offset > one.end:
         one.grows_since_ts = one.grows_since_ts or ts
         group.request_evaluation()
-    one.ends = [*(end for end in one.ends if ts - end.ts <= 2 * LATE_MS), LogEnd(ts, seen.broker_offset)]
+    one.ends = [*(end for end in one.ends if ts - end.ts <= 2 * READ_LATE_MS), LogEnd(ts, seen.broker_offset)]
 
 
 def _was_away(broker: Broker, since_ts: int) -> bool:
@@ -67,7 +67,7 @@ def _end_before(one: Revival, ts: int, unknown: int) -> int:
 
 def _moved(one: Revival, seen: QueueProgress | QueueOffsets, before_ts: int, ts: int) -> None:
     """It moved after ``before_ts``, to a checkpoint that had come long before that, or to a newer one."""
-    is_late = seen.consumer_offset < _end_before(one, before_ts - LATE_MS, unknown=0)
+    is_late = seen.consumer_offset < _end_before(one, before_ts - READ_LATE_MS, unknown=0)
     one.late_since_ts = (one.late_since_ts or ts) if is_late else 0
     one.end, one.moved_ts, one.grows_since_ts, one.is_stuck = seen.broker_offset, ts, 0, False
 

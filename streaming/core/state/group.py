@@ -45,6 +45,7 @@ class Group:
         self._queues = {(q.topic, q.broker, q.queue_id): index for index, q in enumerate(state.queues)}
         self._heartbeats = {value: index for index, value in enumerate(state.heartbeat_profiles)}
         self._running = {value: index for index, value in enumerate(state.running_profiles)}
+        self.has_polls = any(topic.polls for topic in state.topics)
 
     def emit(self, payload: Payload, topic: str | None = None, ts: int | None = None) -> None:
         """Add a fact under the group's next number."""
