@@ -29,10 +29,11 @@ class ExplainedQueue(QueueSnapshot, frozen=True, kw_only=True):
     """A queue. ``reason`` is as of ``told_ts``: no new fact is written while the finding stays the same.
 
     ``reason_kind`` and ``reason_details`` are the same as data; None in facts of evenkeel 0.1. ``waiting``: messages
-    that are not consumed, as of ``read_ts``; None: not known.
+    that are not consumed, as of ``read_ts``; None: not known. ``severity``: by this queue's own evidence.
     """
 
     finding: str
+    severity: str | None = None
     reason_kind: str | None = None
     reason_details: ReasonDetails | None = None
     since_ts: int

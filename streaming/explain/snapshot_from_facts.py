@@ -109,6 +109,7 @@ def _queue(fact: Fact, queue: QueueFact, waiting: tuple[int, int] | None) -> Exp
         broker_name=queue.broker_name,
         queue_id=queue.queue_id,
         finding=queue.finding,
+        severity=queue.severity,
         cause=queue.cause,
         reason=reason_in_short(queue.reason, queue.reason_details, moment),
         reason_kind=_kind(queue.reason),

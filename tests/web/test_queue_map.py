@@ -76,6 +76,10 @@ def test_every_finding_has_a_level(kind: Kind) -> None:
     assert level_of(kind, "%RETRY%g") not in ("critical", "warning")
 
 
+def test_a_fifo_listener_that_may_only_be_slow_is_shown_as_information() -> None:
+    assert (level_of("HEAD_BLOCKED", "T", "info"), level_of("HEAD_BLOCKED", "T", "warning")) == ("info", "warning")
+
+
 def test_a_large_group_shows_at_first_what_is_wrong() -> None:
     clients = tuple(f"client-{number:03}" for number in range(200))
     queues = [queue(n, "MATCH", (clients[n % 200],), (clients[n % 200],)) for n in range(1024)]

@@ -215,7 +215,7 @@ def _poll_rows(group: ExplainedGroup) -> tuple[PollRow, ...]:
 
 def _poll_row(polls: BrokerPolls, queues: Sequence[ExplainedQueue], by_proxy: tuple[str, ...] | None) -> PollRow:
     """Clients of proxies may all take messages. What others pop they report."""
-    findings = [(level_of(queue.finding, queue.topic), queue.finding) for queue in queues]
+    findings = [(level_of(queue.finding, queue.topic, queue.severity), queue.finding) for queue in queues]
     level, finding = min(findings, key=lambda one: LEVELS.index(one[0]), default=("unknown", ""))
     return PollRow(polls, finding, level, by_proxy if polls.poppers is None else polls.poppers + (by_proxy or ()))
 
@@ -235,7 +235,7 @@ def _queue_rows(group: ExplainedGroup, reason_of: Callable[[ExplainedQueue], str
 def _what_is_alike(queue: ExplainedQueue) -> tuple[object, ...]:
     is_right = level_of(queue.finding, queue.topic) == "right"
     since = None if is_right else queue.since_ts
-    return queue.topic, queue.finding, queue.cause, queue.owners, queue.expected, queue.reason, since
+    return queue.topic, queue.finding, queue.severity, queue.cause, queue.owners, queue.expected, queue.reason, since
 
 
 def _queue_row(queues: Sequence[ExplainedQueue], reason: str, by_pop: bool) -> QueueRow:
@@ -245,7 +245,7 @@ def _queue_row(queues: Sequence[ExplainedQueue], reason: str, by_pop: bool) -> Q
         first=first,
         queues=ranges(queue.name for queue in queues),
         number=len(queues),
-        level=level_of(first.finding, first.topic),
+        level=level_of(first.finding, first.topic, first.severity),
         since_ts=min(queue.since_ts for queue in queues),
         reason="" if first.is_reason_of_expected else reason,
         waiting=sum(known) if known else None,

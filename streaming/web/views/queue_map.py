@@ -142,8 +142,11 @@ def queue_map(group: ExplainedGroup, everything: bool = False) -> QueueMap:
     )
 
 
-def level_of(finding: str, topic: str) -> str:
-    """The level of attention that a queue needs: critical, warning, unknown, settling, info or right."""
+def level_of(finding: str, topic: str, severity: str | None = None) -> str:
+    """The level of attention that a queue needs: critical, warning, unknown, settling, info or right.
+
+    ``severity``: by its own evidence; None: that of the finding.
+    """
     row = row_of(finding)
     if finding == Kind.NO_MEMBERS:
         return "info" if is_retry_topic(topic) else "warning"
@@ -151,7 +154,7 @@ def level_of(finding: str, topic: str) -> str:
         return "settling" if finding == Kind.SETTLING else "unknown"
     if row.meaning is Meaning.RIGHT:
         return "right"
-    if is_retry_topic(topic) or row.severity in (Severity.INFO, Severity.NONE):
+    if is_retry_topic(topic) or severity == Severity.INFO or row.severity in (Severity.INFO, Severity.NONE):
         return "info"
     return "critical" if row.severity is Severity.CRITICAL else "warning"
 
@@ -177,7 +180,8 @@ def _columns(queues: Sequence[ExplainedQueue]) -> tuple[tuple[Column, ...], tupl
             x += BROKER_GAP if number else 0
             brokers.append(Band(x, len(those) * SIZE, broker))
             columns += [
-                Column(x + place * SIZE, queue, level_of(queue.finding, topic)) for place, queue in enumerate(those)
+                Column(x + place * SIZE, queue, level_of(queue.finding, topic, queue.severity))
+                for place, queue in enumerate(those)
             ]
             x += len(those) * SIZE
         topics.append(Band(topic_begin, x - topic_begin, topic))
