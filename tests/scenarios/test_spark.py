@@ -8,6 +8,7 @@ import pytest
 
 from schemas.events import decode_event, encode_event
 from schemas.facts import Fact
+from schemas.identity import retry_topic
 from streaming.config.load import load_config
 from streaming.config.sections import Rule
 from streaming.replay.alert_transitions import as_json, transitions
@@ -22,14 +23,17 @@ def name_of(path: Path) -> str:
 
 
 def of_group(path: Path) -> Iterable[bytes]:
+    """The events, also of the topics in which messages of POP come back: the group's name is in theirs."""
+    named = retry_topic(name_of(path)).encode()
     for line in event_lines(path):
-        yield encode_event(msgspec.structs.replace(decode_event(line), group=name_of(path)))
+        event = encode_event(msgspec.structs.replace(decode_event(line), group=name_of(path)))
+        yield event.replace(b"%RETRY%g_", named + b"_")
 
 
 def rules() -> tuple[Rule, ...]:
     """Each scenario's, for its own group alone."""
     said = [(name_of(path), rule) for path in FILES for rule in read(path).rules]
-    return tuple(Rule(group=group, strategy=rule.strategy, **rule.params) for group, rule in said)
+    return tuple(Rule(group=group, strategy=rule.strategy, orderly=rule.orderly, **rule.params) for group, rule in said)
 
 
 @pytest.mark.spark
