@@ -123,6 +123,7 @@ BY_REPORTS = _kinds(lambda row: row.basis is Basis.REPORTS)
 DECIDED_BY_REPORTS = BY_REPORTS - UNDECIDED
 NOT_RIGHT_BY_REPORTS = BY_REPORTS - RIGHT
 WRONG = _kinds(lambda row: row.meaning is Meaning.WRONG)
+WRONG_BY_POLLS = WRONG & BY_POLLS
 WHATEVER_MEMBERS_RUN = frozenset(  # of a group
     {
         *(Kind.MEMBERS_SPLIT, Kind.UNREADABLE_QUEUES, Kind.OFFSETS_WENT_BACK, Kind.CONSUMED_AGAIN, Kind.REVIVE_STUCK),

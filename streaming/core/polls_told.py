@@ -1,4 +1,4 @@
-"""What facts say of the polls of a group whose clients own no queue, and whether a fact must say so anew.
+"""What facts say of the polls of a group whose clients own no queue, and whether a new fact must say so.
 
 Several of these clients may take messages from a queue. So the polls at a broker say how many clients are free to take
 some there.

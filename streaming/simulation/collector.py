@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 
 from schemas.events import AnyEvent
-from streaming.collector.probing.directory_probe import GROUPS_MS, LACKING_MS
+from streaming.collector.probing.directory_probe import GROUPS_MS, LackingGroups
 from streaming.collector.probing.group_probe import GroupProbe, Shared
 from streaming.collector.probing.policy import DEFAULT_POLICY, Policy
 from streaming.collector.probing.proxies import Proxies
@@ -38,7 +38,7 @@ class Collector:
         self._group = self._translation.group(fleet.group)
         addresses = {name: name for name in fleet.brokers}
         self._proxies, self._look_ts = Proxies(), 0
-        self._lacking_ts: dict[str, int] = {}  # by broker: since when it does not know the group
+        self._lacking = LackingGroups()
         self._shared = Shared(
             self._translation, policy, self._transport, addresses, self._emit,
             proxies=self._proxies, is_closed=self._is_closed,
@@ -95,9 +95,8 @@ class Collector:
     def _is_closed(self, broker: str, group: str, all_push: bool) -> bool:
         """``DirectoryProbe.is_closed``, by settings that are read in every round here."""
         asked, now = self._fleet.brokers[broker], self._transport.clock.steady_ms()
-        if asked.is_up and all_push and not asked.knows_group:
-            return now - self._lacking_ts.setdefault(broker, now) >= LACKING_MS
-        self._lacking_ts.pop(broker, None)
+        if self._lacking.lacks(broker, group, asked.is_up and all_push and not asked.knows_group, now):
+            return True
         return asked.is_up and asked.knows_group and not asked.consume_enable
 
     def _find_proxies(self) -> None:

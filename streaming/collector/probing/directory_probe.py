@@ -22,6 +22,28 @@ LACKING_MS = 90_000  # push consumers poll every broker at once, and its groups 
 log = logging.getLogger(__name__)
 
 
+class LackingGroups:
+    """Since when brokers are seen not to know groups. A broker makes a group when the first client consumes there,
+    unless it may not make any.
+    """
+
+    def __init__(self) -> None:
+        self._since_ms: dict[tuple[str, str], int] = {}  # by broker and group
+
+    def lacks(self, broker: str, group: str, is_lacking: bool, now: int) -> bool:
+        """Returns whether the broker has lacked the group for so long that nobody can consume there."""
+        if not is_lacking:
+            self._since_ms.pop((broker, group), None)
+            return False
+        return now - self._since_ms.setdefault((broker, group), now) >= LACKING_MS
+
+    def forget_group(self, name: str) -> None:
+        self._since_ms = {key: since_ms for key, since_ms in self._since_ms.items() if key[1] != name}
+
+    def forget_broker(self, name: str) -> None:
+        self._since_ms = {key: since_ms for key, since_ms in self._since_ms.items() if key[0] != name}
+
+
 class DirectoryProbe:
     """Belongs to one cluster. It fills ``brokers``, ``groups`` and the settings of ``translation``."""
 
@@ -43,7 +65,7 @@ class DirectoryProbe:
         self._popping: dict[str, frozenset[tuple[str, str]]] = {}
         self._recorded_settings: dict[str, dict[str, Any]] = {}
         self._learned_ts: dict[str, int] = {}
-        self._lacking_ts: dict[tuple[str, str], int] = {}  # by broker and group: since when it is seen not to know it
+        self._lacking = LackingGroups()
 
     @property
     def brokers_without_groups(self) -> tuple[str, ...]:
@@ -88,14 +110,13 @@ class DirectoryProbe:
     def is_closed(self, broker: str, group: str, all_push: bool) -> bool:
         """Returns whether nobody can consume at the broker for the group: by its settings there, or without any.
 
-        A broker makes a group when the first client consumes there, unless it may not make any. ``all_push``: every
-        client of the group polls each broker, as soon as it knows it. A SimpleConsumer may not have come to it yet.
+        ``all_push``: every client of the group polls each broker, as soon as it knows it. A SimpleConsumer may not have
+        come to it yet.
         """
         now, known = self._clock.steady_ms(), self._settings.get(broker, {})
         is_known = now - self._learned_ts.get(broker, -2 * GROUPS_MS) <= 2 * GROUPS_MS  # else it may be otherwise now
-        if is_known and all_push and group not in known:
-            return now - self._lacking_ts.setdefault((broker, group), now) >= LACKING_MS
-        self._lacking_ts.pop((broker, group), None)
+        if self._lacking.lacks(broker, group, is_known and all_push and group not in known, now):
+            return True
         return is_known and group in known and known[group].consume_enable is False
 
     async def _ask_who_is_where(self) -> tuple[dict[str, str] | None, str | None]:
@@ -164,7 +185,7 @@ class DirectoryProbe:
 
     def forget_group(self, name: str) -> None:
         self._recorded_settings.pop(name, None)
-        self._lacking_ts = {key: ts for key, ts in self._lacking_ts.items() if key[1] != name}
+        self._lacking.forget_group(name)
 
     def _forget_broker(self, name: str) -> None:
         """One that has been gone for long."""
@@ -172,7 +193,7 @@ class DirectoryProbe:
         self._search.forget(name)
         for known in (self._settings, self._popping, self._learned_ts):
             known.pop(name, None)
-        self._lacking_ts = {key: ts for key, ts in self._lacking_ts.items() if key[0] != name}
+        self._lacking.forget_broker(name)
 
 
 def _for_its_groups(broker: str) -> str:

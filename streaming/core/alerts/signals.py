@@ -19,7 +19,7 @@ from streaming.core.finding_kinds import (
     KINDS,
     WHATEVER_MEMBERS_RUN,
 )
-from streaming.core.findings.consumed_again import is_counted_anew, is_read_no_more
+from streaming.core.findings.consumed_again import is_counted_again, is_read_no_more
 from streaming.core.findings.queue_facts import Since
 from streaming.core.findings.verdict import Verdict
 from streaming.core.state.group import Group
@@ -202,7 +202,7 @@ def _is_open(group: Group, alert: Alert, at: RoundResult) -> bool:
         return not at.evidence.members or bool(at.evidence.uncovered)
     if alert.kind == Kind.NO_MEMBERS and _may_be_gone_again(group, at.evidence):
         return True
-    if alert.kind == Kind.CONSUMED_AGAIN and is_counted_anew(at.evidence, alert.topic):
+    if alert.kind == Kind.CONSUMED_AGAIN and is_counted_again(at.evidence, alert.topic):
         return True
     return bool(at.evidence.uncovered) or any(is_undecided(group, alert, index, at) for index in alert.queues)
 

@@ -7,7 +7,7 @@ from schemas.observed import ConsumedAgain, counted
 from streaming.core.evidence.exclusions import PULLS
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.findings.verdict import GroupFinding
-from streaming.core.state.group_state import Redelivered, Topic
+from streaming.core.state.group_state import Polls, Redelivered, Topic
 from streaming.core.state.members import is_listed
 
 # A message that its listener refuses comes back up to six times in ten minutes, and five such messages are no news.
@@ -48,22 +48,33 @@ def _observed(evidence: GroupEvidence, topic: Topic, steady: dict[int, Redeliver
     )
 
 
-def is_counted_anew(evidence: GroupEvidence, topic_name: str) -> bool:
+def is_counted_again(evidence: GroupEvidence, topic_name: str) -> bool:
     """True if it is not known whether messages of the topic still come back: counting has begun again, or has ended."""
-    topics = (topic for topic in evidence.group.state.topics if topic.name == topic_name)
-    oldest = evidence.now - evidence.group.timing.gone_after_ms
-    known = [one.redelivered for topic in topics for one in topic.polls if one.redelivered is not None]
     return any(
-        one.read_ts >= oldest and not (_is_steady(evidence, one) and _is_counted(evidence, one)) for one in known
+        not (_is_old(evidence, one) or (_is_steady(evidence, one) and _is_counted(evidence, one)))
+        for one in _redelivered(_polls_of(evidence, topic_name))
     )
 
 
 def is_read_no_more(evidence: GroupEvidence, topic_name: str) -> bool:
     """True if on no broker the offsets that show whether messages come back have been read for long."""
-    polls = [one for topic in evidence.group.state.topics if topic.name == topic_name for one in topic.polls]
-    oldest = evidence.now - evidence.group.timing.gone_after_ms
-    known = [one.redelivered for one in polls if one.redelivered is not None]
-    return not polls or (bool(known) and all(one.read_ts < oldest for one in known))
+    polls = _polls_of(evidence, topic_name)
+    known = _redelivered(polls)
+    return not polls or (bool(known) and all(_is_old(evidence, one) for one in known))
+
+
+def _polls_of(evidence: GroupEvidence, topic_name: str) -> list[Polls]:
+    topic = evidence.group.known_topic(topic_name)
+    return [] if topic is None else topic.polls
+
+
+def _redelivered(polls: Iterable[Polls]) -> list[Redelivered]:
+    return [one.redelivered for one in polls if one.redelivered is not None]
+
+
+def _is_old(evidence: GroupEvidence, one: Redelivered) -> bool:
+    """True if the retry topic has not been read for so long that nobody waits for it any more."""
+    return evidence.now - one.read_ts > evidence.group.timing.gone_after_ms
 
 
 def _is_steady(evidence: GroupEvidence, one: Redelivered) -> bool:

@@ -35,7 +35,7 @@ def not_known(q: PolledQueue) -> Verdict | None:
 
 
 def head_blocked(q: PolledQueue) -> Verdict | None:
-    """INFO while the listener may just need long for one message: that is told, and nobody is called."""
+    """INFO while the listener may just need long for one message: the page shows it, and nobody is called."""
     if q.head_blocked is None:
         return None
     severity = Severity.WARNING if q.is_blocked_for_long else Severity.INFO

@@ -6,7 +6,7 @@ from schemas.facts import Interval, Kind, QueueFact, Severity
 from schemas.reasons import Reason, ReasonKind
 from streaming.core.evidence.exclusions import PERMANENT_EXCLUSIONS
 from streaming.core.evidence.topic_evidence import TopicEvidence
-from streaming.core.finding_kinds import BY_OFFSETS, NOT_RIGHT_BY_REPORTS, RIGHT
+from streaming.core.finding_kinds import BY_OFFSETS, NOT_RIGHT_BY_REPORTS, RIGHT, WRONG_BY_POLLS
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import Verdict
 from streaming.core.state.group import Group
@@ -149,7 +149,7 @@ def began_ts(queue: Queue, kind: Kind) -> int:
     """
     if kind is Kind.STALLED and queue.stalled_ms > 0:
         return queue.progress_ts - queue.stalled_ms
-    if kind in BY_OFFSETS or kind in (Kind.UNPOLLED, Kind.HEAD_BLOCKED):
+    if kind in BY_OFFSETS or kind in WRONG_BY_POLLS:
         return queue.unconsumed_since_ts or queue.since_ts
     return (kind in NOT_RIGHT_BY_REPORTS and queue.unhealthy_since_ts) or queue.since_ts
 

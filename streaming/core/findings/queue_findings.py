@@ -10,7 +10,7 @@ from streaming.core.evidence.queue_evidence import QueueEvidence
 from streaming.core.evidence.queue_record import is_plainly_right, record_of, record_outside_route
 from streaming.core.evidence.stalls import is_overdue
 from streaming.core.evidence.topic_evidence import TopicEvidence
-from streaming.core.finding_kinds import BY_OFFSETS, RIGHT
+from streaming.core.finding_kinds import BY_OFFSETS, RIGHT, WRONG_BY_POLLS
 from streaming.core.findings.broadcasting import judge_broadcasting
 from streaming.core.findings.polled import judge_polled
 from streaming.core.findings.queue_rules import judge, judge_by_offsets, judge_outside_route
@@ -73,7 +73,7 @@ def _judge_polled(q: QueueEvidence) -> Verdict:
     """By polls, unless messages have waited for ten minutes: that is STALLED, whatever polls say."""
     are_known = are_polls_known(q.topic, q.queue)
     by_polls = judge_polled(polled_queue(q.topic, q.index)) if are_known else _excluded(q.topic)
-    alerts_sooner = by_polls.kind in (Kind.UNPOLLED, Kind.HEAD_BLOCKED) and q.fired_stall is None
+    alerts_sooner = by_polls.kind in WRONG_BY_POLLS and q.fired_stall is None
     by_offsets = judge_by_offsets(record_of(q)) if is_overdue(q.topic.of_group, q.queue) and not alerts_sooner else None
     return by_polls if by_offsets is None else by_offsets
 

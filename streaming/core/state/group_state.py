@@ -416,9 +416,7 @@ class GroupState(Packed):
     marker_sources: list[MarkerSource] = field(default_factory=list)  # the one that the group follows is first
     setbacks: list[Setback] = field(default_factory=list)  # at most one of a queue
     lite: bool = False  # whether it consumes lite topics
-    popped_in_part: list[str] = field(
-        default_factory=list
-    )  # ``pop_topics`` that only some of their brokers hand out so
+    popped_in_part: list[str] = field(default_factory=list)  # of ``pop_topics``: only some of their brokers do so
     revivals: list[Revival] = field(default_factory=list)  # one for each queue of REVIVE_GROUP; other groups have none
 
 

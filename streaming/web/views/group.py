@@ -13,7 +13,7 @@ from streaming.notices.language import Language
 from streaming.notices.notice import Site
 from streaming.web.views.alerts import AlertView, alert_view, in_order
 from streaming.web.views.overview import Waiting, findings_of, lag_of, state_shown
-from streaming.web.views.queue_map import QueueMap, level_of, queue_map
+from streaming.web.views.queue_map import QueueMap, is_by_pop, level_of, polled_places, queue_map
 from streaming.web.views.timeline import Timeline, span_of, timeline
 from streaming.wording.lists import grouped
 from streaming.wording.numbers import ranges
@@ -222,13 +222,9 @@ def _poll_row(polls: BrokerPolls, queues: Sequence[ExplainedQueue], by_proxy: tu
 
 def _queue_rows(group: ExplainedGroup, reason_of: Callable[[ExplainedQueue], str]) -> list[QueueRow]:
     """The queues, the worst first. Queues that are alike share a row."""
-    polled = {(one.topic, one.broker_name) for one in group.polls}
-
-    def by_pop(queue: ExplainedQueue) -> bool:
-        return queue.owners is None and (queue.topic, queue.broker_name) in polled
-
-    alike = grouped(group.queues, lambda queue: (_what_is_alike(queue), by_pop(queue))).values()
-    rows = [_queue_row(those, reason_of(those[0]), by_pop(those[0])) for those in alike]
+    polled = polled_places(group)
+    alike = grouped(group.queues, lambda queue: (_what_is_alike(queue), is_by_pop(queue, polled))).values()
+    rows = [_queue_row(those, reason_of(those[0]), is_by_pop(those[0], polled)) for those in alike]
     return sorted(rows, key=lambda row: (LEVELS.index(row.level), is_retry_topic(row.first.topic), row.first.topic))
 
 

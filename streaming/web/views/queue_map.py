@@ -121,7 +121,7 @@ def queue_map(group: ExplainedGroup, everything: bool = False) -> QueueMap:
     height = next((height for most, height in HEIGHTS if len(rows) <= most), 16)
     least = next((size for most, size in LEAST_SIZES if len(queues) <= most), 8)
     rows = tuple(row._replace(y=TOP + place * height) for place, row in enumerate(rows))
-    cells = tuple(_cells(columns, rows, _polled(group)))
+    cells = tuple(_cells(columns, rows, polled_places(group)))
     return QueueMap(
         columns=columns,
         rows=rows,
@@ -188,15 +188,20 @@ def _columns(queues: Sequence[ExplainedQueue]) -> tuple[tuple[Column, ...], tupl
     return tuple(columns), tuple(topics), tuple(brokers), max(x, 1)
 
 
-def _polled(group: ExplainedGroup) -> frozenset[tuple[str, str]]:
-    """Topics on brokers whose queues no client owns: any may take messages from them."""
+def polled_places(group: ExplainedGroup) -> frozenset[tuple[str, str]]:
+    """Topics on brokers where clients poll for messages."""
     return frozenset((one.topic, one.broker_name) for one in group.polls)
 
 
+def is_by_pop(queue: ExplainedQueue, polled: Collection[tuple[str, str]]) -> bool:
+    """True if no client owns the queue because clients poll for its messages. ``polled``: ``polled_places``."""
+    return queue.owners is None and (queue.topic, queue.broker_name) in polled
+
+
 def _row_of_unowned(queue: ExplainedQueue, polled: Collection[tuple[str, str]]) -> str:
-    if queue.owners is not None:
-        return NOBODY
-    return ANYBODY if (queue.topic, queue.broker_name) in polled else NOT_KNOWN
+    if is_by_pop(queue, polled):
+        return ANYBODY
+    return NOT_KNOWN if queue.owners is None else NOBODY
 
 
 def _rows(group: ExplainedGroup, queues: Sequence[ExplainedQueue], everybody: bool) -> tuple[tuple[Row, ...], int]:
@@ -204,7 +209,7 @@ def _rows(group: ExplainedGroup, queues: Sequence[ExplainedQueue], everybody: bo
     named = {client for queue in queues for client in (*(queue.owners or ()), *_missing(queue))}
     absent = sorted(named - set(members))
     present = members if everybody else [client for client in members if client in named]
-    polled = _polled(group)
+    polled = polled_places(group)
     unowned = {_row_of_unowned(queue, polled) for queue in queues if not queue.owners}
     rows = [(kind, "") for kind in (NOBODY, NOT_KNOWN, ANYBODY) if kind in unowned]
     rows += [("client", name) for name in present[:MOST_ROWS]]
