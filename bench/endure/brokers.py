@@ -9,7 +9,7 @@ from bench.child import Child
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 
 GROUPS, CLIENTS, QUEUES = 50, 4, 16  # queues on each broker
-DEPLOY_EVERY_S = 30.0  # one client of one group begins anew, with another process id
+DEPLOY_EVERY_S = 30.0  # one client of one group starts again, with another process id
 BROKERS = ("broker-a", "broker-b")
 
 

@@ -21,7 +21,7 @@ class Shape(Enum):
 
 
 class Measure(NamedTuple):
-    """``slack``: a difference that says nothing, in the unit. ``of_process``: it begins anew with each life.
+    """``slack``: a difference that says nothing, in the unit. ``of_process``: it starts again with each life.
 
     ``open_in``: runs in which it is not judged, and ``why``. ``bad``: the verdict that fails the run.
     """

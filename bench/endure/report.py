@@ -43,13 +43,13 @@ def page(lines: Sequence[Line], rows: Sequence[Row], about: Mapping[str, Any]) -
     lives = len({line[LIFE] for line in lines})
     lasted = f"{lines[-1][AT] / HOUR_S:.2f} hours, {len(lines)} lines, {lives} {'life' if lives == 1 else 'lives'}"
     verdicts = Counter(row.finding.verdict.value for row in rows if not row.open)
-    told = ", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items()))
+    counts = ", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items()))
     bad = failing(rows)
     return "\n".join(
         [
             f"# {about.get('title', 'Endurance')}",
             "",
-            f"{lasted}. {told}.",
+            f"{lasted}. {counts}.",
             "",
             f"**Fails: {', '.join(f'`{key}`' for key in bad)}.**"
             if bad
