@@ -98,7 +98,7 @@ def _pages_and_metrics(
     from streaming.web.settings import web_settings
 
     pages = web_settings(config, alerts, arguments.config) if config.web.in_run else None
-    watch = Watch(config.tables.path)
+    watch = Watch(config.tables.path, config.settings().timing.forget_after_ms)
     exposed = exposed_by_run(config, watch, in_force, counts, job, standby)
     start_serving(config.metrics.address(), exposed, stop)
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from streaming.config.alerts import Alerts
 from streaming.config.sections import Config, Web
 from streaming.config.values import is_loopback
+from streaming.core.retention import FORGET_AFTER_MS
 from streaming.networks import networks
 from streaming.notices.notice import Site
 from streaming.notifier.from_config import site_of
@@ -24,7 +25,8 @@ class WebSettings(NamedTuple):
     """The settings of the pages.
 
     ``tables``: their folder; ``state``: the notifier's folder, where silences are kept; ``site``: for commands.
-    ``series_limit``: the maximum number of series of single groups in ``/metrics``.
+    ``series_limit``: the maximum number of series of single groups in ``/metrics``. ``forget_after_ms``: so long a
+    group without a status is shown.
     """
 
     tables: str
@@ -33,6 +35,7 @@ class WebSettings(NamedTuple):
     access: AccessRules
     site: Site
     series_limit: int
+    forget_after_ms: int = FORGET_AFTER_MS
 
 
 def web_settings(config: Config, alerts: Alerts, file: Path | None = None) -> WebSettings:
@@ -56,6 +59,7 @@ def web_settings(config: Config, alerts: Alerts, file: Path | None = None) -> We
             is_played=replayed_by(config.tables.path) is not None,
         ),
         series_limit=config.metrics.series_limit,
+        forget_after_ms=config.settings().timing.forget_after_ms,
     )
 
 

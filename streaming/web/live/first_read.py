@@ -6,6 +6,7 @@ from typing import Any
 from schemas.facts import Fact
 from schemas.table_definition import Table
 from schemas.tables import ALERTS, GROUP_STATUS, MONITOR_HEALTH
+from streaming.core.retention import FORGET_AFTER_MS
 from streaming.explain.read_facts import read_table
 from streaming.tables.fact_rows import facts_in
 from streaming.tables.query import is_one_of, millis, selection_of, text
@@ -27,7 +28,12 @@ _NEWEST_STATUS = """
       ) AS recent
     ) AS statuses WHERE age = 1 OR seq = began OR next = began ORDER BY seq
 """
-_GROUPS = "SELECT cluster, consumer_group, max(seq) AS seq FROM rows GROUP BY cluster, consumer_group"
+_GROUPS = """
+    SELECT cluster, consumer_group, seq FROM (
+      SELECT cluster, consumer_group, max(seq) AS seq, max(ts) AS ts, max(max(ts)) OVER (PARTITION BY cluster) AS seen
+      FROM rows GROUP BY cluster, consumer_group
+    ) AS groups WHERE ts >= seen - INTERVAL '{} milliseconds'
+"""
 _NEWEST_ALERTS = """
     SELECT fingerprint, seq FROM (
       SELECT fingerprint, seq, state, date, row_number() OVER (PARTITION BY fingerprint ORDER BY seq DESC) AS age
@@ -37,14 +43,17 @@ _NEWEST_ALERTS = """
 """
 
 
-def first_facts(tables: str) -> Iterator[Fact]:
-    """The first facts. They include the beginning of each status and the status before, so its ``since`` is known."""
-    yield from _statuses(tables)
+def first_facts(tables: str, forget_after_ms: int = FORGET_AFTER_MS) -> Iterator[Fact]:
+    """The first facts. They include the beginning of each status and the status before, so its ``since`` is known.
+
+    No status of groups that are gone: they have had none for ``forget_after_ms``, by the time of their cluster.
+    """
+    yield from _statuses(tables, forget_after_ms)
     yield from _alerts(tables)
     yield from _health(tables)
 
 
-def _statuses(tables: str) -> Iterator[Fact]:
+def _statuses(tables: str, forget_after_ms: int) -> Iterator[Fact]:
     """The newest statuses. Most groups have a row within an hour; for others only the newest row is read."""
     rows = selection_of(tables, GROUP_STATUS.name)
     if rows is None:
@@ -52,7 +61,8 @@ def _statuses(tables: str) -> Iterator[Fact]:
     recent = list(facts_in(GROUP_STATUS, rows.ask(_NEWEST_STATUS)))
     yield from recent
     known = {(fact.cluster, fact.group) for fact in recent}
-    every = {(row["cluster"], row["consumer_group"]): row["seq"] for row in rows.ask(_GROUPS).to_pylist()}
+    groups = _GROUPS.format(forget_after_ms)
+    every = {(row["cluster"], row["consumer_group"]): row["seq"] for row in rows.ask(groups).to_pylist()}
     for some in _in_pieces(sorted({group for cluster, group in every if (cluster, group) not in known})):
         for fact in read_table(GROUP_STATUS, tables, is_one_of("consumer_group", some)):
             if every.get((fact.cluster, fact.group)) == fact.seq:

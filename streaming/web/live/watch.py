@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from threading import Event, Lock, Thread
 
 from schemas.facts import RebalanceFact
+from streaming.core.retention import FORGET_AFTER_MS
 from streaming.newest_facts import GroupName
 from streaming.notifier.facts_follower import FactsFollower
 from streaming.projections.progress import read_progress
@@ -44,6 +45,12 @@ class Changes:
         if loop is not None and told is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self._wake, told)
 
+    def forget(self, groups: Iterable[GroupName]) -> None:
+        """Forget groups that are gone. Numbers count up over all groups, so one that comes back has a larger one."""
+        with self._lock:
+            for group in groups:
+                self._numbers.pop(group, None)
+
     def number(self, group: GroupName | None = None) -> int:
         """The number of the newest change of a group, or of any."""
         with self._lock:
@@ -75,11 +82,14 @@ class Watch:
     """Watches the facts.
 
     ``known`` is replaced as a whole, so a request sees one moment. ``changes`` counts the changes. ``read_ts``: when
-    reading last succeeded, by this machine's clock; None: never. ``went_on`` is called after each try to read.
+    reading last succeeded, by this machine's clock; None: never. Groups without a status for ``forget_after_ms`` are
+    gone. ``went_on`` is called after each try to read.
     """
 
-    def __init__(self, tables: str, went_on: Callable[[], object] = lambda: None) -> None:
-        self.tables, self._went_on = tables, went_on
+    def __init__(
+        self, tables: str, forget_after_ms: int = FORGET_AFTER_MS, went_on: Callable[[], object] = lambda: None
+    ) -> None:
+        self.tables, self._forget_after_ms, self._went_on = tables, forget_after_ms, went_on
         self.known = Known()
         self.changes = Changes()
         self.error: str | None = None
@@ -133,9 +143,10 @@ class Watch:
             assert self._follower is not None
             changed = self._known.take(self._follower.read())
             if changed or self.known.version != self._known.version:
-                self._known.forget_resolved(self.now_ms())
+                gone = self._known.forget(self.now_ms(), self._forget_after_ms)
                 self.known = self._known.copy()
                 self.changes.tell(changed)
+                self.changes.forget(gone)
             self.read_ts = now_ms()
 
     def _begin(self) -> None:
@@ -143,7 +154,7 @@ class Watch:
         require_known_tables(self.tables)
         progress = read_progress(self.tables)
         self._known = Known()
-        self._known.take(first_facts(self.tables))
+        self._known.take(first_facts(self.tables, self._forget_after_ms))
         if progress is None:
             self._follower = FactsFollower(self.tables, besides=BESIDES)
         else:

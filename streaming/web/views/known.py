@@ -19,7 +19,10 @@ Value = TypeVar("Value")
 
 
 class Known(Struct):
-    """The known state. ``version`` counts changes: equal versions show the same. ``rebalances``: number of them."""
+    """The known state. ``version`` counts changes: equal versions show the same.
+
+    ``rebalances``: number of them, by group; those of all groups of a cluster that are gone have an empty name.
+    """
 
     groups: dict[GroupName, KnownGroup] = field(default_factory=dict)
     alerts: dict[str, OpenAlert] = field(default_factory=dict)
@@ -68,9 +71,25 @@ class Known(Struct):
         newer.take(facts)
         return newer
 
-    def forget_resolved(self, now: int) -> None:
-        """Drop alerts that ended long ago."""
+    def forget(self, now: int, forget_after_ms: int) -> set[GroupName]:
+        """Drop alerts that ended long ago, and groups that are gone. Return these groups.
+
+        Each group that has rounds gives a status an hour. So one without a status for ``forget_after_ms``, in which its
+        cluster was seen, is gone: the job compacts its state after the same time. One with an open alert stays.
+        """
         self.alerts = {name: one for name, one in self.alerts.items() if one.is_open or now - one.ts < KEEP_RESOLVED_MS}
+        silent = [one for one in self.groups.values() if now - one.ts > forget_after_ms]
+        alerting = of_groups(self) if silent else {}
+        gone = {
+            one.name
+            for one in silent
+            if (self.seen_ts(one.cluster) or 0) - one.ts > forget_after_ms and one.name not in alerting
+        }
+        for name in gone:
+            del self.groups[name]
+            total = name[0], ""  # a counter of the cluster must not go back
+            self.rebalances[total] = self.rebalances.get(total, 0) + self.rebalances.pop(name, 0)
+        return gone
 
     def _take(self, fact: Fact) -> bool:
         """Take a fact; true if it changed something."""
