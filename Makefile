@@ -68,7 +68,7 @@ screenshots: setup  ## Make the pictures of the pages in docs/ again
 bench: setup  ## Measure (QUICK=1 for a short run)
 	$(BIN)/python -m bench $(if $(QUICK),--quick)
 
-endure: setup  ## Find what grows in HOURS of work (2.5, or MINUTES); PART=fast plays a month. Once more: it goes on
+endure: setup  ## Find what grows in HOURS of work (2.5, or MINUTES); PART=fast: a month; PART=faults. Once more: it goes on
 	$(BIN)/python -m bench.endure $(or $(PART),live) $(if $(HOURS),--hours $(HOURS)) $(if $(MINUTES),--minutes $(MINUTES))
 
 package: setup  ## Build what is released in dist/: wheel, sdist, checksums, bill of materials

@@ -1,7 +1,8 @@
 """``python -m bench.endure live --hours 2.5``: a run whose lines, data and report stay in one folder.
 
 The same command with the same folder goes on where the run was ended, until the hours are full. ``--report`` only
-writes the report again. The exit status is 1 if something grows, or if a program ended by itself.
+writes the report again. The exit status is 1 if something grows, or if a program ended by itself. Of ``faults`` each
+run is a session of its own, and the exit status is 1 if something was lost or repeated in any of them.
 """
 
 import argparse
@@ -13,6 +14,8 @@ from threading import Event
 from typing import Any
 
 from bench.endure.fast import DAYS, ROUND_S, run_fast
+from bench.endure.fault_kinds import FAULTS
+from bench.endure.faults import run_faults, write_faults_report
 from bench.endure.live import run_live
 from bench.endure.measures import FAST, LIVE, PARTS
 from bench.endure.programs import Recording
@@ -23,7 +26,9 @@ from streaming import __version__
 from streaming.errors import MonitorError
 from streaming.wall_clock import now_ms
 
-GROUPS = {LIVE: 1_000, FAST: 200}
+LOSSES = "faults"
+GROUPS = {LIVE: 1_000, FAST: 200, LOSSES: 100}
+AWAY_S = 600.0
 HOURS = 2.5
 FOLDER = Path("data/endure")
 START_TS = "month began"
@@ -31,11 +36,14 @@ START_TS = "month began"
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.endure", description="Find what grows in a run of hours.")
-    parser.add_argument("part", choices=PARTS, help="live: at real time; fast: a simulated month as fast as it goes")
+    parser.add_argument("part", choices=(*PARTS, LOSSES), help="live: at real time; fast: a simulated month; faults")
     parser.add_argument("--hours", type=float, default=HOURS, metavar="N", help=f"of the run in all (default: {HOURS})")
     parser.add_argument("--minutes", type=float, metavar="N", help="instead of --hours")
     parser.add_argument("--groups", type=int, metavar="N", help=f"of the load (default: {GROUPS})")
     parser.add_argument("--folder", type=Path, default=FOLDER, help=f"of all data of the runs (default: {FOLDER})")
+    parser.add_argument("--only", nargs="+", choices=list(FAULTS), default=[], metavar="FAULT", help="these faults")
+    parser.add_argument("--away-s", type=float, default=AWAY_S, metavar="N", help=f"of a fault (default: {AWAY_S:g})")
+    parser.add_argument("--seed", type=int, default=now_ms() % 1_000_000, metavar="N", help="of the faults")
     parser.add_argument("--report", action="store_true", help="write the report of what was measured, and end")
     arguments = parser.parse_args()
     folder = (arguments.folder / arguments.part).resolve()
@@ -43,8 +51,8 @@ def main() -> int:
     if not read_lines(folder / LINES):
         say(f"{folder / LINES} has no line: nothing was measured")
         return 1
-    failing = write_report(folder)
-    say(f"{folder / PAGE}: {'fails: ' + ', '.join(failing) if failing else 'nothing grows'}")
+    failing = _report(folder, arguments.part)
+    say(f"{folder / PAGE}: {'fails: ' + ', '.join(failing) if failing else 'all is well'}")
     return int(failed or bool(failing))
 
 
@@ -58,13 +66,25 @@ def _ends_well(folder: Path, arguments: argparse.Namespace) -> bool:
     return True
 
 
+def _report(folder: Path, part: str) -> list[str]:
+    return (
+        write_faults_report(folder, json.loads((folder / ABOUT).read_text()))
+        if part == LOSSES
+        else write_report(folder)
+    )
+
+
 def _run(folder: Path, arguments: argparse.Namespace) -> None:
     part, groups = arguments.part, arguments.groups or GROUPS[arguments.part]
     folder.mkdir(parents=True, exist_ok=True)
-    recording, stop = Recording(folder, 60 * (arguments.minutes or 60 * arguments.hours)), Event()
+    lasts_s = 60 * (arguments.minutes or 60 * arguments.hours)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     about = _about(folder, part, groups)
     (folder / ABOUT).write_text(json.dumps(about, indent=2))
+    if part == LOSSES:
+        run_faults(folder, lasts_s, groups, arguments.away_s, arguments.only, arguments.seed)
+        return
+    recording, stop = Recording(folder, lasts_s), Event()
     if part == LIVE:
         run_live(folder, recording, groups, stop)
     else:

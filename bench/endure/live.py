@@ -12,7 +12,7 @@ from statistics import median
 from threading import Event
 from typing import Any
 
-from bench.endure.brokers import Brokers
+from bench.endure.brokers import Brokers, BrokersPlan
 from bench.endure.programs import EVENKEEL, KAFKA_KEEPS, PARTITIONS, Program, Recording, stop_by_signals, write_toml
 from bench.endure.samples import Commits, Figures, of_folders, of_job, of_kafka, of_process, spark_metrics
 from bench.endure.visitors import Browser, Scraper
@@ -102,7 +102,7 @@ def _stage(folder: Path, groups: int, line_s: float) -> Iterator[_Stage]:
         kafka = stack.enter_context(LoopbackKafka(folder / "kafka"))
         if not (folder / "checkpoint").exists():
             kafka.create_topic(TOPIC, PARTITIONS, KAFKA_KEEPS)
-        fake = stack.enter_context(Brokers())
+        fake = stack.enter_context(Brokers(BrokersPlan()))
         listens = {name: f"127.0.0.1:{free_port()}" for name in ("run", "collect", "web")}
         config = _configure(folder, kafka.bootstrap_servers, fake.name_servers(), hook.url, listens["web"])
 

@@ -50,10 +50,16 @@ class Program:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def status(self) -> int | None:
+        """None while it runs."""
+        return self._process.poll()
+
     def require_running(self) -> None:
-        status = self._process.poll()
-        if status is not None:
-            raise MonitorError(f"{self.name} ended by itself with status {status}; its log ends with:\n{self._end()}")
+        if self.status is not None:
+            raise MonitorError(
+                f"{self.name} ended by itself with status {self.status}; its log ends with:\n{self.last_words()}"
+            )
 
     def wait_for(self, words: str, within_s: float) -> None:
         """Wait until its log says this."""
@@ -61,7 +67,7 @@ class Program:
         while words not in self._said():
             self.require_running()
             if time.monotonic() > deadline:
-                raise MonitorError(f"{self.name} has not said {words!r} within {within_s} s:\n{self._end()}")
+                raise MonitorError(f"{self.name} has not said {words!r} within {within_s} s:\n{self.last_words()}")
             time.sleep(0.2)
 
     def stop(self) -> None:
@@ -70,14 +76,23 @@ class Program:
             self._process.wait(ENDS_WITHIN_S)
         except subprocess.TimeoutExpired:
             say(f"{self.name} has not ended within {ENDS_WITHIN_S} s and is killed")
+        self.kill()
+
+    def kill(self) -> None:
+        """SIGKILL to it and to all that it has started; none is left when this returns."""
         kill_all(self._process)
+
+    def kill_alone(self) -> None:
+        """SIGKILL to the process and not to its children, as when the machine has no memory left."""
+        self._process.kill()
+        self._process.wait()
 
     def _said(self) -> str:
         with self._log.open("rb") as log:
             log.seek(self._before)
             return log.read().decode(errors="replace")
 
-    def _end(self) -> str:
+    def last_words(self) -> str:
         return "\n".join(self._said().splitlines()[-20:])
 
 

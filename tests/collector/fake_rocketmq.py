@@ -339,11 +339,11 @@ class FakeNode:
         self._tls: ssl.SSLContext | None = None
         self._server: asyncio.Server | None = None
 
-    async def start(self, tls: ssl.SSLContext | None = None) -> "FakeNode":
-        """Listen, at another address than before."""
+    async def start(self, tls: ssl.SSLContext | None = None, port: int = 0) -> "FakeNode":
+        """Listen, at another address than before unless at this port."""
         self._tls = tls
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Session(self), "127.0.0.1", 0, ssl=tls)
+        self._server = await loop.create_server(lambda: _Session(self), "127.0.0.1", port, ssl=tls)
         self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
@@ -358,6 +358,10 @@ class FakeNode:
     async def restart(self) -> None:
         await self.stop()
         await self.start(self._tls)
+
+    async def come_back(self) -> None:
+        """Listen at the same address as before ``stop``."""
+        await self.start(self._tls, int(self.address.rpartition(":")[2]))
 
     def replicas(self) -> list[tuple[int, str]]:
         """By id; the replica that is no master refuses connections, unless it is alone."""

@@ -1,4 +1,4 @@
-"""A short form of the run that shows what grows: all of its programs run, each is measured, and a report is made."""
+"""Short forms of the run that shows what grows, where each program is measured and a report is made, and of faults."""
 
 import subprocess
 import sys
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.endure.faults import COUNTED, read_played
 from bench.endure.figures import Verdict
 from bench.endure.measures import LIVE, rows_of
 from bench.endure.report import LINES, PAGE, read_lines
@@ -42,3 +43,17 @@ def test_a_run_measures_every_process_and_reports_it(tmp_path: Path) -> None:
     assert [key for key in found if f"[{key}](" not in page] == []
     assert lines[-1]["run.rounds"] > 0
     assert [lines[-1][f"{name}.errors"] for name in ("run", "web", "browsers")] == [0, 0, 0]
+
+
+def test_a_fault_in_the_midst_of_a_run_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bench.endure", "faults", "--minutes", "0.1", "--groups", "10", "--seed", "1"]
+    done = subprocess.run(
+        [*command, "--only", "kill -9 of collect", "--away-s", "5", "--folder", str(tmp_path)],
+        cwd=ROOT, env=child_environment(), capture_output=True, text=True,
+    )  # fmt: skip
+    (one,) = read_played(tmp_path / "faults")
+    assert [one.wrong, *(getattr(one, name) for name in COUNTED)] == [[], *(0 for _ in COUNTED)], done.stderr
+    assert one.starts == {"collect": 1}
+    assert None not in (one.facts_s, one.well_s)
+    assert one.pages > 0
+    assert done.returncode == 0, done.stderr

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from kafka import KafkaConsumer, TopicPartition
 from msgspec import Struct
 
 from schemas.facts import AlertState, Kind
@@ -13,9 +12,9 @@ from schemas.identity import is_retry_topic
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import Record, fold
 from streaming.replay.alert_transitions import transitions
+from tests.e2e.reliability.counting import EventNumbers, TopicReader
 from tests.e2e.reliability.stage import CHANGING, CLUSTERS, ILL, TOPIC, Request, Stage
 from tests.e2e.workload import PARTITIONS
-from tests.records import accepted
 
 FIRES_WITHIN_MS = 120_000  # after a queue has lost its consumer, silence included
 
@@ -99,33 +98,16 @@ def count_events(stage: Stage, rounds: Sequence[Round], illnesses: Iterable[Illn
 
 def records_of(stage: Stage) -> list[Record]:
     """Of each partition in its order."""
-    consumer = KafkaConsumer(bootstrap_servers=stage.kafka.bootstrap_servers, auto_offset_reset="earliest")
-    try:
-        consumer.assign(partitions := [TopicPartition(TOPIC, number) for number in range(PARTITIONS)])
-        left = sum(consumer.end_offsets(partitions).values())
-        found: list[Record] = []
-        while len(found) < left:
-            for some in consumer.poll(1000).values():
-                found += [
-                    Record(one.key, one.value, len(one.value), None, one.timestamp, TOPIC, one.partition, one.offset)
-                    for one in some
-                ]
-        return found
-    finally:
-        consumer.close()
+    return TopicReader(stage.kafka.bootstrap_servers, TOPIC, PARTITIONS).new()
 
 
 def _count_markers(records: Iterable[Record], rounds: _Rounds) -> None:
-    newest: dict[tuple[str, str, str], int] = {}
+    numbers = EventNumbers()
     for record in records:
-        assert record.value is not None
         one = rounds.at(record.arrival_ts or 0)
-        for event in accepted(record.key, record.value):
-            key = (event.cluster, event.group, event.source)
-            before = newest.get(key, event.seq - 1)
-            one.markers_lost += max(event.seq - before - 1, 0)
-            one.markers_repeated += event.seq <= before
-            newest[key] = max(before, event.seq)
+        lost, repeated = numbers.take(record)
+        one.markers_lost += lost
+        one.markers_repeated += repeated
 
 
 def _count_pages(records: Iterable[Record], rounds: _Rounds, illnesses: Sequence[Illness]) -> None:

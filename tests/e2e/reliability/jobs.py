@@ -18,11 +18,11 @@ import msgspec
 from deltalake import DeltaTable
 from msgspec import Struct
 
-from schemas.facts import AlertState, Fact, HealthFact, QuarantineFact
+from schemas.facts import Fact
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import fold
-from streaming.replay.alert_transitions import transitions
 from streaming.wall_clock import now_ms
+from tests.e2e.reliability.counting import is_of_group, named, repeated_notices, times_without_page
 from tests.e2e.reliability.faults import RESTARTS_AFTER_S
 from tests.e2e.reliability.figures import records_of
 from tests.e2e.reliability.pair import BATCHES, COLLECTOR, FACTS, FOLDER, JOBS, Life, Pair, by_two
@@ -33,7 +33,6 @@ from tests.tables.written import fact_of
 CALM_S = 20  # without a fault, between two of them
 OVER_WITHIN_S = 400  # on a busy machine a start of Spark takes minutes
 READ_WITHIN_S = 180
-PAGED_WITHIN_MS = 120_000  # of an alert that is open for longer
 HEADS = (
     "fault", "rounds", "take-over, s (median)", "take-over, s (longest)", "without facts, s (median)",
     "without facts, s (longest)", "commits by two", "facts missing", "facts repeated", "pages lost", "pages repeated",
@@ -158,9 +157,9 @@ def _count_facts_and_pages(pair: Pair, hook: Server, rounds: Sequence[PairRound]
     def at(ts: int) -> PairRound:
         return rounds[max(bisect_right(begins, ts) - 1, 0)]
 
-    wanted = Counter(map(_named, fold(None, records_of(pair.stage), DEFAULT_SETTINGS).facts))
+    wanted = Counter(map(named, fold(None, records_of(pair.stage), DEFAULT_SETTINGS).facts))
     end_s = time.monotonic() + READ_WITHIN_S
-    while wanted - (found := Counter(map(_named, _facts(pair)))) and time.monotonic() < end_s:
+    while wanted - (found := Counter(map(named, _facts(pair)))) and time.monotonic() < end_s:
         time.sleep(5)
     for ts, _ in (wanted - found).elements():
         at(ts).facts_missing += 1
@@ -169,48 +168,19 @@ def _count_facts_and_pages(pair: Pair, hook: Server, rounds: Sequence[PairRound]
     _count_pages([got.json for got in hook.taken], _facts(pair), at)
 
 
-def _named(fact: Fact) -> tuple[int, bytes]:
-    return fact.ts, msgspec.json.encode(fact)
-
-
 def _facts(pair: Pair) -> list[Fact]:
     """Of the groups, without those of the run itself."""
     rows = DeltaTable(f"s3://{FOLDER}/tables/facts", storage_options=pair.store.environment).to_pyarrow_table()
-    facts = map(fact_of, rows.to_pylist())
-    return [fact for fact in facts if not isinstance(fact.payload, HealthFact | QuarantineFact)]
+    return list(filter(is_of_group, map(fact_of, rows.to_pylist())))
 
 
 def _count_pages(notices: Sequence[Any], facts: Iterable[Fact], at: Callable[[int], PairRound]) -> None:
-    """Repeated: a notice that differs from the one before it in nothing. Lost: an alert was open for long, and its last
-    notice did not say so.
-    """
-    last: dict[str, tuple[str, frozenset[str]]] = {}
-    said: dict[str, list[tuple[int, str]]] = {}  # by fingerprint
     for notice in notices:
-        if notice["trouble"] is not None:
-            continue
-        alerts = frozenset(alert["alert"]["fingerprint"] for alert in notice["alerts"])
-        one = at(notice["sent_ts"])
-        one.pages += notice["status"] == "firing"
-        one.pages_repeated += last.get(notice["key"]) == (notice["status"], alerts)
-        last[notice["key"]] = notice["status"], alerts
-        for fingerprint in alerts:
-            said.setdefault(fingerprint, []).append((notice["sent_ts"], notice["status"]))
-    for fingerprint, from_ts, to_ts in _open_times(facts):
-        told = [status for sent_ts, status in said.get(fingerprint, []) if sent_ts <= to_ts]
-        if to_ts - from_ts > PAGED_WITHIN_MS and (not told or told[-1] != "firing"):
-            at(from_ts).pages_lost += 1
-
-
-def _open_times(facts: Iterable[Fact]) -> Iterator[tuple[str, int, int]]:
-    """Each time in which an alert was open: its fingerprint, and from when to when."""
-    fired: dict[str, int] = {}
-    for fact, alert in transitions(facts):
-        if alert.state == AlertState.FIRING:
-            fired.setdefault(alert.fingerprint, fact.ts)
-        elif alert.fingerprint in fired:
-            yield alert.fingerprint, fired.pop(alert.fingerprint), fact.ts
-    yield from ((fingerprint, from_ts, now_ms()) for fingerprint, from_ts in fired.items())
+        at(notice["sent_ts"]).pages += notice["trouble"] is None and notice["status"] == "firing"
+    for notice in repeated_notices(notices):
+        at(notice["sent_ts"]).pages_repeated += 1
+    for from_ts in times_without_page(notices, facts, now_ms()):
+        at(from_ts).pages_lost += 1
 
 
 def table(rounds: Sequence[PairRound]) -> Iterator[str]:

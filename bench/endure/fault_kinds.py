@@ -1,0 +1,183 @@
+"""The faults. When a function returns, everything that it stopped, cut or filled is back.
+
+It returns what was wrong meanwhile, beside what is counted of every fault.
+"""
+
+import random
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from bench.endure.brokers import BROKERS, LATE_S, LOST
+from bench.endure.disks import fill, free, may_mount
+from bench.endure.fault_stage import COLLECT, DISKS, RUN, UNAVAILABLE, WEB, Stage
+from streaming.wall_clock import now_ms
+
+HOUR_S, FIVE_MIN_S = 3600, 300
+Wrong = list[str]
+Fault = Callable[[Stage, float], Wrong]
+
+
+# --- programs that are killed
+
+
+def _killed(name: str, stage: Stage, _: float) -> Wrong:
+    stage.services[name].program.kill()
+    return []
+
+
+def _job_killed_alone(stage: Stage, _: float) -> Wrong:
+    """Its Java and its projections end by themselves."""
+    stage.services[RUN].program.kill_alone()
+    return []
+
+
+def _notifier_killed(stage: Stage, _: float) -> Wrong:
+    """Whichever program delivers; the notifier of the other one takes over."""
+    stage.services[stage.delivers()].program.kill()
+    return []
+
+
+def _projections_killed(stage: Stage, _: float) -> Wrong:
+    stage.projections().kill()
+    return []
+
+
+# --- what is away
+
+
+def _kafka_away(stage: Stage, away_s: float) -> Wrong:
+    stage.kafka.stop()
+    stage.pause(away_s)
+    stage.kafka.start()
+    return []
+
+
+def _broker_away(stage: Stage, away_s: float) -> Wrong:
+    name = random.choice(BROKERS)
+    stage.brokers.do("broker_away", name)
+    stage.pause(away_s)
+    stage.brokers.do("broker_back", name)
+    return []
+
+
+def _name_servers_away(stage: Stage, away_s: float) -> Wrong:
+    stage.brokers.do("name_servers_away")
+    stage.pause(away_s)
+    stage.brokers.do("name_servers_back")
+    return []
+
+
+def _webhook_away(stage: Stage, away_s: float) -> Wrong:
+    """It refuses connections for half of the time, and answers 503 for the other half."""
+    stage.hook.stop()
+    stage.pause(away_s / 2)
+    stage.hook.start()
+    stage.hook.answer(UNAVAILABLE)
+    stage.pause(away_s / 2)
+    stage.hook.answer(200)
+    return []
+
+
+def _disk_full(name: str, stage: Stage, away_s: float) -> Wrong:
+    fill(stage.folder / name)
+    stage.pause(away_s)
+    free(stage.folder / name)
+    return []
+
+
+# --- answers and clocks that are wrong
+
+
+def _requests_lost(stage: Stage, away_s: float) -> Wrong:
+    stage.brokers.do("lose_requests", LOST)
+    stage.pause(away_s)
+    stage.brokers.do("lose_requests", 0.0)
+    return []
+
+
+def _answers_late(stage: Stage, away_s: float) -> Wrong:
+    stage.brokers.do("answer_late", LATE_S)
+    stage.pause(away_s)
+    stage.brokers.do("answer_late", 0.0)
+    return []
+
+
+def _clock_wrong(ahead_s: int, stage: Stage, away_s: float) -> Wrong:
+    """The clock of the collector's machine is set, and set right again."""
+    stage.set_clock(ahead_s)
+    stage.pause(away_s)
+    stage.set_clock(0)
+    return []
+
+
+# --- files that are damaged, as after a failure of the machine
+
+
+def _damaged(find: Callable[[Stage], Path], name: Callable[[Stage], str], stage: Stage, _: float) -> Wrong:
+    """The newest file loses its second half while the program is down."""
+    stage.services[name(stage)].program.kill()
+    _halve(find(stage))
+    return []
+
+
+def _silence_damaged(stage: Stage, _: float) -> Wrong:
+    """A silence of a group that is not there."""
+    text = f'{{"id": "none", "group": "none-*", "from_ts": {now_ms()}, "until_ts": {now_ms() + 60_000}}}'
+    file = stage.state / "notifier" / "silences" / "damaged.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    _halve(file)
+    return []
+
+
+def _halve(file: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+
+
+def _newest(folder: Path, pattern: str) -> Path:
+    return max(folder.glob(pattern), key=lambda file: file.stat().st_mtime_ns)
+
+
+def _always(name: str) -> Callable[[Stage], str]:
+    return lambda _: name
+
+
+FAULTS: Mapping[str, Fault] = {
+    "kill -9 of collect": partial(_killed, COLLECT),
+    "kill -9 of run": partial(_killed, RUN),
+    "kill -9 of run without its Java": _job_killed_alone,
+    "kill -9 of web": partial(_killed, WEB),
+    "kill -9 of the projections": _projections_killed,
+    "kill -9 of the notifier": _notifier_killed,
+    "Kafka away": _kafka_away,
+    "a broker away": _broker_away,
+    "all name servers away": _name_servers_away,
+    "the webhook away": _webhook_away,
+    **{f"disk of {name} full": partial(_disk_full, name) for name in DISKS},
+    "clock an hour ahead": partial(_clock_wrong, HOUR_S),
+    "clock an hour behind": partial(_clock_wrong, -HOUR_S),
+    "clock 5 min ahead": partial(_clock_wrong, FIVE_MIN_S),
+    "clock 5 min behind": partial(_clock_wrong, -FIVE_MIN_S),
+    "a tenth of the requests lost": _requests_lost,
+    "half of the clients answer 9 s late": _answers_late,
+    "damaged silence": _silence_damaged,
+    "damaged position of the notifier": partial(
+        _damaged, lambda stage: stage.state / "notifier" / "position.json", Stage.delivers
+    ),
+    "damaged state of a sink": partial(
+        _damaged, lambda stage: _newest(stage.state / "notifier" / "sinks", "*.json"), Stage.delivers
+    ),
+    "damaged state of collect": partial(
+        _damaged, lambda stage: _newest(stage.state / "collector", "*.json"), _always(COLLECT)
+    ),
+    "damaged position of the projections": partial(
+        _damaged, lambda stage: _newest(stage.tables / "_checkpoints" / "projections", "*.json"), _always(RUN)
+    ),
+}
+
+
+def playable() -> list[str]:
+    """The names of the faults that can be played here: a full disk takes file systems of its own."""
+    return [name for name in FAULTS if may_mount() or not name.startswith("disk of ")]

@@ -1,0 +1,261 @@
+"""The stage of the faults: a real Kafka, a collector on simulated brokers, the job, pages, a notifier and a webhook.
+
+Each program that fails starts again after 10 s, as our units of systemd say. Everything is new in each session.
+"""
+
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import requests
+from deltalake import DeltaTable
+
+from bench.endure.brokers import Brokers, BrokersPlan
+from bench.endure.disks import mounted, unmount
+from bench.endure.ledger import Ledger
+from bench.endure.programs import EVENKEEL, PARTITIONS, Program, write_toml
+from bench.results import say
+from streaming.errors import MonitorError
+from streaming.loopback.kafka import LoopbackKafka, free_port
+from streaming.notifier.state_files import running_notifier
+from streaming.projections.progress import read_progress
+from tests.e2e.hook import RULES, Told
+from tests.e2e.job import QUICK_JAVA
+from tests.process_session import processes
+from tests.sinks.server import Answer, Server
+
+TOPIC, CLUSTER = "events", "asked"
+ILL, CHANGING = 0, 1  # numbers of groups
+DEPLOY_EVERY_S = 5.0  # so that new facts come every few seconds
+RESTARTS_AFTER_S = 10.0  # RestartSec= of the units
+NEVER_AGAIN = (0, 2)  # exit statuses after which systemd does not start it again
+STARTS_WITHIN_S = 600
+LOOK_S = 0.5
+DISKS = ("tables", "checkpoint", "state", "logs")
+RUN, COLLECT, WEB, NOTIFY = "run", "collect", "web", "notify"
+BLIND_S, LATE_S = 35, 60  # the defaults
+UNAVAILABLE = 503
+
+
+class Refused(MonitorError):
+    """A program has ended, and does not start again by itself."""
+
+
+class Service:
+    """A program that starts again after it has failed."""
+
+    def __init__(self, name: str, command: Sequence[str], folder: Path) -> None:
+        self.name, self._command, self._folder = name, command, folder
+        self.starts = 0
+        self._ended_s: float | None = None
+        self.start()
+
+    def start(self) -> None:
+        self.program = Program(self.name, self._command, self._folder)
+        self.starts += 1
+        self._ended_s = None
+
+    def look(self) -> None:
+        """Start it again if it is time. Raises Refused if systemd would not."""
+        status = self.program.status
+        if status is None:
+            return
+        if self._ended_s is None:
+            say(f"{self.name} ended with status {status}")
+            self._ended_s = time.monotonic()
+        if status in NEVER_AGAIN:
+            raise Refused(f"{self.name} ended with status {status}: {self.program.last_words()}")
+        if time.monotonic() - self._ended_s >= RESTARTS_AFTER_S:
+            self.program.kill()
+            self.start()
+
+
+class Hook:
+    """The webhook, which can be away. ``taken`` are the pages that it took, in order."""
+
+    def __init__(self) -> None:
+        self._server: Server | None = Server()
+        self._port, self.url = self._server.port, self._server.url
+        self._before: list[Any] = []
+
+    @property
+    def taken(self) -> list[Any]:
+        return self._before + (list(self._server.taken) if self._server else [])
+
+    def stop(self) -> None:
+        """Connections are refused from now on."""
+        if self._server is not None:
+            self._server.__exit__()
+            self._before, self._server = self.taken, None
+
+    def start(self) -> None:
+        self._server = Server(port=self._port)
+
+    def answer(self, status: int) -> None:
+        if self._server is not None:
+            self._server.always = Answer(status)
+
+
+class Stage:
+    """The programs, what they wrote, and what is done to them. ``shift`` has the seconds by which clocks are ahead."""
+
+    def __init__(self, folder: Path, kafka: LoopbackKafka, brokers: Brokers, hook: Hook) -> None:
+        self.folder, self.kafka, self.brokers, self.hook = folder, kafka, brokers, hook
+        self.tables, self.checkpoint = folder / "tables", folder / "checkpoint"
+        self.state, self.config = folder / "state", folder / "evenkeel.toml"
+        self.shift = folder / "clock"
+        self.told = Told(hook)  # type: ignore[arg-type]
+        self.ledger = Ledger(kafka.bootstrap_servers, TOPIC, PARTITIONS, self.tables / "facts")
+        self.services: dict[str, Service] = {}
+        self._listens = {name: f"127.0.0.1:{free_port()}" for name in (RUN, COLLECT, WEB, NOTIFY)}
+        self.is_changing_ill = False
+
+    # --- its start and end
+
+    def begin(self) -> None:
+        self.set_clock(0)
+        self._configure(self.brokers.name_servers())
+        self.brokers.do("take_queue", ILL)
+        metrics = {name: ["--metrics", at] for name, at in self._listens.items()}
+        shifted = [sys.executable, "-m", "bench.endure.shifted_clock", str(self.shift), COLLECT]
+        self._serve(NOTIFY, [*EVENKEEL, NOTIFY, "--standby"], *metrics[NOTIFY])
+        self._serve(RUN, [*EVENKEEL, RUN], *metrics[RUN])
+        self._serve(COLLECT, shifted, *metrics[COLLECT])
+        self._serve(WEB, [*EVENKEEL, WEB])
+        self.wait_until(self.is_well, STARTS_WITHIN_S, "all programs are ready")
+
+    def _serve(self, name: str, command: Sequence[str], *options: str) -> None:
+        self.services[name] = Service(name, [*command, "--config", str(self.config), *options], self.folder)
+
+    def end(self) -> None:
+        for service in reversed(self.services.values()):
+            service.program.kill()
+
+    def _configure(self, name_servers: Sequence[str]) -> None:
+        """The defaults, but for places, fewer shards, and a Java that starts quickly."""
+        (self.folder / "alerts.toml").write_text(RULES.format(url=self.hook.url, blind_s=BLIND_S, late_s=LATE_S))
+        values: dict[str, dict[str, Any]] = {
+            "source": {"topic": TOPIC, "bootstrap_servers": self.kafka.bootstrap_servers},
+            "tables": {"path": str(self.tables)},
+            "job": {"checkpoint": str(self.checkpoint), "shards": 4},
+            "collector": {"state": str(self.state / "collector")},
+            "collector.clusters": {CLUSTER: ";".join(name_servers)},
+            "notify": {"alerts": str(self.folder / "alerts.toml"), "state": str(self.state / "notifier")},
+            "web": {"listen": self._listens[WEB]},
+            "spark.settings": {
+                "spark.driver.extraJavaOptions": QUICK_JAVA,
+                "spark.sql.shuffle.partitions": 2,
+                "spark.local.dir": str(self.folder / "scratch"),
+            },
+        }
+        write_toml(self.config, values)
+
+    # --- what is seen
+
+    def look(self) -> None:
+        for service in self.services.values():
+            service.look()
+
+    def pause(self, seconds: float) -> None:
+        """Wait, while programs that fail start again."""
+        end_s = time.monotonic() + seconds
+        while time.monotonic() < end_s:
+            self.look()
+            time.sleep(min(LOOK_S, max(end_s - time.monotonic(), 0)))
+
+    def is_reached(self, condition: Callable[[], bool], within_s: float) -> bool:
+        end_s = time.monotonic() + within_s
+        while not condition():
+            if time.monotonic() > end_s:
+                return False
+            self.pause(LOOK_S)
+        return True
+
+    def wait_until(self, condition: Callable[[], bool], within_s: float, what: str) -> None:
+        if not self.is_reached(condition, within_s):
+            raise MonitorError(f"{within_s:g} s were not enough until {what}: {self.troubles()}")
+
+    def is_well(self) -> bool:
+        return not self.troubles() and not self.told.open()
+
+    def troubles(self) -> list[str]:
+        """What the programs say of themselves at /readyz."""
+        return [f"{name}: {text}" for name, at in self._listens.items() if (text := _not_ready(at))]
+
+    def facts_version(self) -> int:
+        return DeltaTable(str(self.tables / "facts")).version()
+
+    def is_projected(self, version: int) -> bool:
+        """Whether the other tables have the facts up to this commit."""
+        progress = read_progress(str(self.tables))
+        return progress is not None and progress.done.version > version
+
+    def delivers(self) -> str:
+        """The program whose notifier sends the pages."""
+        holder = running_notifier(self.state / "notifier")
+        for name, service in self.services.items():
+            if holder is not None and holder.pid in processes(service.program.pid):
+                return name
+        raise MonitorError("no notifier delivers")
+
+    def projections(self) -> psutil.Process:
+        """The process that writes the other tables."""
+        for child in psutil.Process(self.services[RUN].program.pid).children():
+            if "streaming.projections.process" in " ".join(child.cmdline()):
+                return child
+        raise MonitorError("the projections do not run")
+
+    # --- what happens
+
+    def turn(self) -> None:
+        """The group that changes loses the consumer of a queue, or has it again."""
+        self.brokers.do("give_queue_back" if self.is_changing_ill else "take_queue", CHANGING)
+        self.is_changing_ill = not self.is_changing_ill
+
+    def set_clock(self, ahead_s: int) -> None:
+        """Of the machine of the collector."""
+        new = self.shift.with_suffix(".new")
+        new.write_text(str(ahead_s))
+        new.replace(self.shift)
+
+    def ill(self) -> set[str]:
+        """The groups that there may be pages of."""
+        return {f"group-{ILL}", f"group-{CHANGING}"}
+
+    def is_turn_told(self) -> bool:
+        told = self.told.of_group(f"group-{CHANGING}")
+        return bool(told) and (told[-1][0] == "firing") == self.is_changing_ill
+
+
+def _not_ready(at: str) -> str:
+    try:
+        answer = requests.get(f"http://{at}/readyz?standby=ready", timeout=5)
+    except requests.RequestException as error:
+        return type(error).__name__
+    return "" if answer.ok else answer.text.strip()
+
+
+@contextmanager
+def staged(folder: Path, groups: int) -> Iterator[Stage]:
+    """A new stage in this folder. Its logs are kept when it ends."""
+    unmount(folder, DISKS)
+    shutil.rmtree(folder, ignore_errors=True)
+    with ExitStack() as stack:
+        hook = Hook()
+        stack.callback(hook.stop)
+        stack.enter_context(mounted(folder, DISKS))
+        stack.callback(lambda: shutil.copytree(folder / "logs", folder / "kept-logs", dirs_exist_ok=True))
+        kafka = LoopbackKafka(folder / "kafka", port=free_port(), ready_within_s=STARTS_WITHIN_S)
+        stack.callback(kafka.stop)
+        kafka.start()
+        kafka.create_topic(TOPIC, PARTITIONS, {"message.timestamp.type": "LogAppendTime"})
+        brokers = stack.enter_context(Brokers(BrokersPlan(groups, DEPLOY_EVERY_S)))
+        stage = Stage(folder, kafka, brokers, hook)
+        stack.callback(stage.end)
+        stage.begin()
+        yield stage

@@ -1,0 +1,170 @@
+"""What is counted of faults in the midst of a run, and how the next fault is chosen."""
+
+import errno
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bench.endure import disks
+from bench.endure.fault_kinds import FAULTS
+from bench.endure.faults import Played, _Player, read_played, write_faults_report
+from bench.endure.ledger import Ledger
+from bench.endure.report import LINES, PAGE
+from schemas.events import encode_event
+from schemas.records import group_key
+from streaming.core.default_settings import DEFAULT_SETTINGS
+from streaming.core.shard import Record, fold
+from tests.core.fleet import Fleet
+from tests.e2e.job import child_environment
+from tests.e2e.reliability.counting import EventNumbers, repeated_notices, times_without_page
+from tests.tables.written import commit
+
+
+def records():
+    """Of a group, one of whose queues belongs to two clients for a while."""
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    fleet.own("y", "a0 b0-3")
+    fleet.run(60)
+    return [
+        Record(group_key(one.cluster, one.group).encode(), value := encode_event(one), len(value), None, None, "", 0, n)
+        for n, one in enumerate(fleet.events)
+    ]
+
+
+class Topic:
+    """A Kafka topic, of which a reader has been given ``records``."""
+
+    def __init__(self):
+        self.records = []
+
+    def new(self):
+        found, self.records = self.records, []
+        return found
+
+
+@pytest.fixture
+def topic(monkeypatch: pytest.MonkeyPatch):
+    one = Topic()
+    monkeypatch.setattr("bench.endure.ledger.TopicReader", lambda *_: one)
+    return one
+
+
+def test_a_fact_that_never_comes_is_missing_once_and_one_that_comes_again_is_repeated_once(topic, tmp_path: Path):
+    told = records()
+    facts = fold(None, told, DEFAULT_SETTINGS).facts
+    ledger = Ledger("", "", 1, tmp_path)
+    topic.records = told
+    ledger.read_records()
+    assert not ledger.is_even
+    commit(tmp_path, facts[1:])
+    ledger.read_facts()
+    assert not ledger.is_even
+    assert (ledger.count_missing(), ledger.count_missing(), ledger.count_repeated()) == (1, 0, 0)
+    assert ledger.is_even
+    commit(tmp_path, facts[4:6])
+    ledger.read_facts()
+    assert (ledger.count_repeated(), ledger.count_repeated(), ledger.count_missing()) == (2, 0, 0)
+    assert ledger.newest_ts == max(fact.ts for fact in facts[1:])
+
+
+def test_facts_of_records_that_are_read_later_are_wanted_in_the_end(topic, tmp_path: Path):
+    told = records()
+    ledger = Ledger("", "", 1, tmp_path)
+    commit(tmp_path, fold(None, told, DEFAULT_SETTINGS).facts)
+    ledger.read_facts()
+    for half in (told[: len(told) // 2], told[len(told) // 2 :]):
+        topic.records = half
+        ledger.read_records()
+    assert (ledger.count_repeated(), ledger.count_missing(), ledger.is_even) == (0, 0, True)
+
+
+def test_a_gap_in_the_numbers_of_events_is_counted():
+    told, numbers = records(), EventNumbers()
+    found = [numbers.take(record) for record in [*told[:5], *told[7:], told[3]]]
+    assert (sum(lost for lost, _ in found), sum(repeated for _, repeated in found)) == (2, 1)
+
+
+def notice(status, sent_ts, *fingerprints, trouble=None):
+    alerts = [{"alert": {"fingerprint": one}} for one in fingerprints]
+    return {"key": "k", "status": status, "sent_ts": sent_ts, "alerts": alerts, "trouble": trouble}
+
+
+def test_a_notice_that_says_the_same_again_is_repeated():
+    first, longer = notice("firing", 1, "a"), notice("firing", 2, "a", "b")
+    assert list(repeated_notices([first, longer, notice("resolved", 3, "a", "b")])) == []
+    assert list(repeated_notices([first, again := notice("firing", 2, "a")])) == [again]
+
+
+def test_an_alert_that_is_open_for_long_without_a_page_is_lost():
+    facts = fold(None, records(), DEFAULT_SETTINGS).facts
+    (alert,) = {fact.payload.fingerprint for fact in facts if fact.payload.fact == "alert"}
+    fired_ts = min(f.ts for f in facts if f.payload.fact == "alert" and f.payload.state == "firing")
+    assert list(times_without_page([], facts, fired_ts + 121_000)) == [fired_ts]
+    assert list(times_without_page([], facts, fired_ts + 119_000)) == []
+    assert list(times_without_page([notice("firing", fired_ts, alert)], facts, fired_ts + 121_000)) == []
+
+
+def played(fault, **more):
+    return Played(fault=fault, seed=1, number=1, ts=1_790_000_000_000, away_s=600, **more)
+
+
+def test_the_rarest_fault_is_next_and_the_order_is_by_the_seed():
+    def chosen(seed):
+        player = object.__new__(_Player)
+        player._chance = random.Random(seed)
+        times: Counter[str] = Counter()
+        for _ in range(3 * len(FAULTS)):
+            times[player.rarest(FAULTS, times)] += 1
+            yield times.copy()
+
+    assert set(list(chosen(1))[-1].values()) == {3}
+    assert list(chosen(1)) == list(chosen(1)) != list(chosen(2))
+
+
+def test_the_report_has_the_times_of_each_fault_and_what_was_lost(tmp_path: Path):
+    lines = [
+        played("Kafka away", facts_s=3.0, well_s=9.0),
+        played("Kafka away", facts_s=5.0, well_s=11.0),
+        played("kill -9 of run", facts_s=50.0, facts_missing=2, wrong=["it refused to start"]),
+    ]
+    (tmp_path / LINES).write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in lines))
+    assert read_played(tmp_path) == lines
+    assert write_faults_report(tmp_path, {"title": "A run", "seed": 7}) == ["kill -9 of run"]
+    page = (tmp_path / PAGE).read_text()
+    assert "| Kafka away | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 4 | 5 | 10 | 11 |" in page
+    assert "| kill -9 of run | 1 | 0 | 0 | 2 | 0 | 0 | 0 | 0 | 50 | 50 | over 600 | over 600 |" in page
+    assert "2 facts missing; it refused to start" in page
+
+
+@pytest.mark.skipif(not disks.may_mount(), reason="mounting takes root")
+def test_a_disk_that_is_filled_takes_nothing_until_it_is_freed(tmp_path: Path):
+    with disks.mounted(tmp_path, ["state"]):
+        disks.fill(tmp_path / "state")
+        with pytest.raises(OSError, match="No space") as refused:
+            (tmp_path / "state" / "one").write_bytes(b"x" * 5_000)
+        assert refused.value.errno == errno.ENOSPC
+        disks.free(tmp_path / "state")
+        (tmp_path / "state" / "two").write_bytes(b"x" * 5_000)
+    assert not os.path.ismount(tmp_path / "state")
+
+
+def test_a_program_on_a_machine_with_a_wrong_clock_follows_it(tmp_path: Path):
+    (tmp_path / "clock").write_text("3600")
+    program = (
+        "import sys; from pathlib import Path; from bench.endure import shifted_clock as one; import time;"
+        "file = Path(sys.argv[1]); one._shift(file); print(time.time_ns()); file.write_text('-300'); print(time.time())"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "clock")]
+    done = subprocess.run(command, env=child_environment(), capture_output=True, text=True, check=True)
+    ahead_ns, behind_s = done.stdout.split()
+    assert int(ahead_ns) / 1e9 == pytest.approx(time.time() + 3600, abs=60)
+    assert float(behind_s) == pytest.approx(time.time() - 300, abs=60)
