@@ -73,8 +73,8 @@ class Table:
     """A Delta table. ``keep_days``: for how long rows are kept unless the configuration differs; 0: for ever.
 
     ``kinds``: the facts that make a row; ``needs``: a field that must not be null. ``keep_newest_of``: columns; the
-    newest row of each combination of their values is kept for ever, because it is still valid. ``merge_keys``: columns
-    that identify a row of a table of current state; empty: rows are only appended.
+    newest row of each combination of their values is kept for ever, because it is still valid, ``unless`` a column has
+    this value. ``merge_keys``: columns that identify a row of a table of current state; empty: rows are only appended.
     """
 
     name: str
@@ -86,6 +86,7 @@ class Table:
     partitioned_by: tuple[str, ...] = ("date",)
     merge_keys: tuple[str, ...] = ()
     keep_newest_of: tuple[str, ...] = ()
+    unless: tuple[str, str] = ("", "")
 
 
 def columns_of(struct: type[Struct], at: str, *only: str) -> tuple[Column, ...]:

@@ -148,6 +148,7 @@ ALERTS = Table(
     ),
     keep_days=365,
     keep_newest_of=("fingerprint",),
+    unless=("state", "resolved"),
 )
 
 GROUP_STATUS = Table(
@@ -156,8 +157,7 @@ GROUP_STATUS = Table(
     " a group (largest seq) is its present status.",
     kinds=(facts.GroupFact,),
     columns=(CLUSTER, GROUP, *_fields(facts.GroupFact), SEQ, TS, DATE),
-    keep_days=90,
-    keep_newest_of=("cluster", "consumer_group"),
+    keep_days=90,  # a group that has rounds has a row an hour
 )
 
 QUARANTINE = Table(

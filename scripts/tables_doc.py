@@ -38,7 +38,7 @@ def _kept(table: Table) -> list[str]:
         return [f"One row for each ({', '.join(table.merge_keys)}).", ""]
     kept = f"Partitioned by date; kept {table.keep_days} days unless configured otherwise"
     if table.keep_newest_of:
-        kept += f", the newest row of each ({', '.join(table.keep_newest_of)}) for ever"
+        kept += f", the newest row of each ({', '.join(table.keep_newest_of)}) until its {' is '.join(table.unless)}"
     return [f"{kept}.", ""]
 
 

@@ -16,11 +16,10 @@ def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments)
     from streaming.projections.maintain import maintain
     from streaming.spark.maintain import maintain_facts
-    from streaming.tables.maintenance import MaintainOptions
+    from streaming.tables.maintenance import maintain_options
     from streaming.tables.version import require_known_tables
 
-    options = MaintainOptions(keep_days=config.tables.retention_days.model_dump())
-    tables = config.tables.path
+    options, tables = maintain_options(config), config.tables.path
     require_known_tables(tables)
     # Spark's side of Delta knows only commits of its own process on S3: two of them lose each other's.
     alone_in = {"tables.path": tables} if urlsplit(tables).scheme in ONE_WRITER else {}

@@ -14,7 +14,7 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from pyarrow.fs import FileSelector
 
 from schemas.table_definition import Table
-from schemas.tables import CURRENT, FACTS, TABLES
+from schemas.tables import ALERTS, CURRENT, FACTS, GROUP_STATUS, QUEUE_ASSIGNMENTS, TABLES
 from streaming.projections.locks import maintaining_alone
 from streaming.projections.progress import read_progress
 from streaming.projections.table import all_rows, numbered, overwrite, without
@@ -26,6 +26,20 @@ ROUNDS_AN_HOUR = 6
 GONE_DAYS = 7  # so long members and queues that are gone stay in the tables of the current state
 WRITTEN_HERE = tuple(table for table in TABLES if table is not FACTS)
 _NUMBERED = re.compile(r"(\d{20})\.")
+# A day more than the job keeps the state of a silent group: its last status may be an hour older than its last round,
+# and clocks of groups differ. What the job has forgotten it tells again if the group comes back.
+FORGOTTEN_MS = 86_400_000
+_FORGOTTEN = """
+    SELECT cluster, consumer_group FROM (
+      SELECT cluster, consumer_group, max(ts) AS ts, last_value(members ORDER BY ts, seq) AS members,
+             max(max(ts)) OVER (PARTITION BY cluster) AS seen_ts
+      FROM statuses GROUP BY cluster, consumer_group
+    ) AS groups WHERE members = 0 AND ts < seen_ts - INTERVAL '{} milliseconds'
+    EXCEPT SELECT cluster, consumer_group FROM (
+      SELECT cluster, consumer_group, last_value(state ORDER BY ts, seq) AS state
+      FROM alerts GROUP BY cluster, consumer_group, fingerprint
+    ) AS newest WHERE state <> 'resolved'
+"""
 
 
 def maintain(
@@ -42,7 +56,7 @@ def maintain(
     with maintaining_alone(tables):
         for table in only:
             if DeltaTable.is_deltatable(delta_uri(f"{tables}/{table.name}")):
-                yield work.maintain(table, _DeltalakeUpkeep(tables, table, work.now))
+                yield work.maintain(table, _DeltalakeUpkeep(tables, table, work))
 
 
 def maintain_regularly(tables: str, options: MaintainOptions, *, stop: Event, every_seconds: float = 600) -> None:
@@ -57,10 +71,11 @@ def maintain_regularly(tables: str, options: MaintainOptions, *, stop: Event, ev
 
 
 class _DeltalakeUpkeep:
-    def __init__(self, tables: str, table: Table, now: datetime) -> None:
+    def __init__(self, tables: str, table: Table, work: Round) -> None:
         self._tables, self._table = tables, table
         self._path = delta_uri(f"{tables}/{table.name}")
-        self._gone_until = now - timedelta(days=GONE_DAYS)
+        self._gone_until = work.now - timedelta(days=GONE_DAYS)
+        self._forget_after_ms = work.options.forget_after_ms + FORGOTTEN_MS
 
     def drop_expired(self, days: list[str]) -> int:
         if self._table in CURRENT:
@@ -78,9 +93,24 @@ class _DeltalakeUpkeep:
         rows = all_rows(opened)
         since = pa.scalar(self._gone_until, rows["ts"].type)
         kept = rows.filter(pc.or_(pc.fill_null(rows["present"], True), pc.greater_equal(rows["ts"], since)))
+        if self._table is QUEUE_ASSIGNMENTS:
+            kept = without(kept, self._of_forgotten_groups(kept))
         if kept.num_rows < rows.num_rows:
             overwrite(opened, kept)
         return rows.num_rows - kept.num_rows
+
+    def _of_forgotten_groups(self, rows: pa.Table) -> pa.ChunkedArray:
+        """The numbers of queues of groups whose state the job has dropped: these queues are present for ever.
+
+        A group without members tells nothing of its queues once it has no more rounds.
+        """
+        of = QueryBuilder()
+        for name, table in (("statuses", GROUP_STATUS), ("alerts", ALERTS)):
+            of.register(name, DeltaTable(delta_uri(f"{self._tables}/{table.name}")))
+        found = pa.table(of.execute(_FORGOTTEN.format(self._forget_after_ms)))
+        keys = ["cluster", "consumer_group"]
+        forgotten = found.cast(pa.schema([(key, pa.string()) for key in keys]))
+        return numbered(rows, keys, "row").join(forgotten, keys, join_type="inner", use_threads=False)["row"]
 
     def compact(self, before: str | None) -> tuple[int, int]:
         closed = None if before is None else [("date", "<", before)]
@@ -116,11 +146,12 @@ def shorten_log(table: DeltaTable, path: str, before: datetime) -> int:
 
 
 def drop_superseded(opened: DeltaTable, table: Table, day: str) -> int:
-    """Drop the rows of ``day`` for which the table has a newer row of the same key. Return their number."""
-    keys = list(table.keep_newest_of)
+    """Drop the rows of ``day`` that are no longer valid, or have a newer row of the same key. Return their number."""
+    keys, (column, ended) = list(table.keep_newest_of), table.unless
     rows = opened.to_pyarrow_table(filters=[("date", "=", date.fromisoformat(day))])
     pairs = numbered(rows, keys, "row", "seq").join(_newest(opened, table), keys, join_type="inner", use_threads=False)
-    over = pairs.filter(pc.less(pairs["seq"], pairs["newest_seq"]))["row"]
+    is_ended = pc.equal(rows[column].take(pairs["row"]), ended)
+    over = pairs.filter(pc.or_(pc.less(pairs["seq"], pairs["newest_seq"]), is_ended))["row"]
     if len(over) == rows.num_rows:
         opened.delete(f"date = '{day}'")
     elif len(over):

@@ -32,7 +32,7 @@ from streaming.projections.locks import writing_alone
 from streaming.projections.maintain import maintain_regularly
 from streaming.projections.projector import open_projector
 from streaming.secret_mask import hide, passwords_in
-from streaming.tables.maintenance import MaintainOptions
+from streaming.tables.maintenance import MaintainOptions, maintain_options
 from streaming.tables.storage import delta_uri, local_path
 
 log = logging.getLogger(__name__)
@@ -51,11 +51,11 @@ COMMAND = (sys.executable, "-c", _PROGRAM)
 
 
 class ProjectionSettings(Struct, frozen=True, kw_only=True):
-    """The settings. ``seconds``: from one batch to the next. ``keep_days``: for maintenance; None: no maintenance."""
+    """The settings. ``seconds``: from one batch to the next. ``maintenance``: None: no maintenance."""
 
     tables: str
     seconds: float
-    keep_days: dict[str, int] | None = None
+    maintenance: MaintainOptions | None = None
     log_format: str
 
 
@@ -63,7 +63,7 @@ def projection_settings(config: Config) -> ProjectionSettings:
     return ProjectionSettings(
         tables=config.tables.path,
         seconds=config.job.projection_seconds,
-        keep_days=config.tables.retention_days.model_dump() if config.job.maintenance else None,
+        maintenance=maintain_options(config) if config.job.maintenance else None,
         log_format=config.log.format,
     )
 
@@ -171,9 +171,8 @@ def keep_projecting(settings: ProjectionSettings, stop: Event) -> None:
             if stop.wait(settings.seconds):
                 return
         projector = open_projector(settings.tables)
-        if settings.keep_days is not None:
-            options = MaintainOptions(keep_days=settings.keep_days)
-            work = partial(maintain_regularly, settings.tables, options, stop=stop)
+        if settings.maintenance is not None:
+            work = partial(maintain_regularly, settings.tables, settings.maintenance, stop=stop)
             Thread(target=work, name="maintenance", daemon=True).start()
         while not stop.is_set():
             began = time.monotonic()

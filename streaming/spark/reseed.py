@@ -140,7 +140,7 @@ def _clocks(spark: SparkSession, tables: str) -> DataFrame:
     """Each group's time and the number of its next fact. The newest fact may be in any of the tables."""
     facts = _read(spark, tables, "facts").where("fact NOT IN ('health', 'quarantine')")
     rows = facts.select("cluster", F.col("group").alias("consumer_group"), "ts", "seq")
-    for table in ("alerts", "group_status", "queue_assignments", "group_members"):
+    for table in ("alerts", "group_status", "queue_assignments", "group_members", "rebalances"):
         rows = rows.unionByName(_read(spark, tables, table).select(*GROUP, "ts", "seq"))
     return rows.groupBy(*GROUP).agg(F.max(F.unix_millis("ts")).alias("now"), (F.max("seq") + 1).alias("next_seq"))
 

@@ -19,7 +19,7 @@ from streaming.spark.maintain import maintain_hourly
 from streaming.spark.session import build_session
 from streaming.spark.storage import Folder
 from streaming.standby import Standby, taken
-from streaming.tables.maintenance import MaintainOptions
+from streaming.tables.maintenance import maintain_options
 
 END_WITHIN_S = 25
 log = logging.getLogger(__name__)
@@ -124,9 +124,8 @@ def _beside(
             keep_running(projection_settings(config), ended, lost.is_set)
 
     def maintenance() -> None:
-        keep = MaintainOptions(keep_days=config.tables.retention_days.model_dump())
         with _ignored(stop):
-            maintain_hourly(spark, config.tables.path, keep, stop=stop, require_held=require_held)
+            maintain_hourly(spark, config.tables.path, maintain_options(config), stop=stop, require_held=require_held)
 
     return [projections, maintenance] if config.job.maintenance else [projections]
 

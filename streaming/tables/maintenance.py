@@ -17,6 +17,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from schemas.table_definition import Table
+from streaming.config.sections import Config
+from streaming.core.retention import FORGET_AFTER_MS
 from streaming.tables.conflicts import retried
 from streaming.tables.storage import delta_uri
 
@@ -32,15 +34,22 @@ class MaintainOptions:
     """``keep_days``: by table, 0 is for ever; what it doesn't name is kept as ``schemas.tables`` says.
 
     ``log_hours``: how much of a table's log is kept once the projections have read it. ``files_a_day``: so many files
-    in days that are not over yet are compacted without waiting for the day's end.
+    in days that are not over yet are compacted without waiting for the day's end. ``forget_after_ms``: so long the job
+    keeps the state of a silent group.
     """
 
     keep_days: Mapping[str, int] = field(default_factory=dict)
     log_hours: float = 6
     files_a_day: int = 200
+    forget_after_ms: int = FORGET_AFTER_MS
 
     def days_kept(self, table: Table) -> int:
         return self.keep_days.get(table.name, table.keep_days)
+
+
+def maintain_options(config: Config) -> MaintainOptions:
+    keep_days, timing = config.tables.retention_days.model_dump(), config.settings().timing
+    return MaintainOptions(keep_days=keep_days, forget_after_ms=timing.forget_after_ms)
 
 
 @dataclass

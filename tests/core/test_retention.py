@@ -3,6 +3,7 @@
 import pytest
 
 from schemas.facts import QueueFact
+from streaming.core.retention import FORGET_AFTER_MS
 from tests.core.fleet import Fleet
 
 
@@ -88,6 +89,24 @@ def test_a_topic_with_an_open_alert_stays() -> None:
     fleet.progress_every = 0
     fleet.idle(3500)
     assert topics(fleet) == ["T"]
+
+
+def test_a_group_that_was_forgotten_tells_all_of_its_queues_again() -> None:
+    """So maintenance may drop the queues of groups that the job has forgotten."""
+    fleet = Fleet()
+    fleet.join("x")
+    fleet.run(60)
+    fleet.instances.clear()
+    fleet.idle(5000)
+    queues = {fact.payload.queue_id for fact in fleet.told(QueueFact) if fact.payload.broker_name == "a"}
+    before = len(fleet.told(QueueFact))
+    fleet.now += FORGET_AFTER_MS // 1000 - 60
+    fleet.run(30)
+    assert fleet.told(QueueFact)[before:] == []
+    fleet.now += FORGET_AFTER_MS // 1000 + 60
+    fleet.run(30)
+    again = [fact.payload for fact in fleet.told(QueueFact)[before:]]
+    assert {one.queue_id for one in again if one.broker_name == "a"} == queues
 
 
 def test_an_outage_of_the_collector_forgets_nothing() -> None:

@@ -10,7 +10,9 @@ from threading import Event, Thread
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
+from msgspec.structs import replace
 
+from schemas.facts import Fact
 from schemas.tables import MEMBERSHIP_CHANGES, PROJECTIONS, QUEUE_ASSIGNMENTS
 from streaming.errors import InUseError
 from streaming.projections.locks import maintaining_alone
@@ -66,9 +68,43 @@ def test_closed_days_are_compacted_expired_ones_dropped_and_today_left_alone(fin
     assert "facts" not in {one.table for one in maintain(str(maintained), KEEP, NOW)}
 
 
-def test_what_still_holds_outlives_its_retention(maintained: Path) -> None:
-    assert [row["seq"] for row in read(maintained, "group_status")] == [7]
-    assert days(maintained, "alerts") == ["2026-03-07", "2026-03-10"]  # a newer row of the same alert is there
+def test_statuses_expire_also_the_newest_of_a_group(maintained: Path) -> None:
+    assert read(maintained, "group_status") == []
+    assert days(maintained, "alerts") == ["2026-03-07", "2026-03-10"]
+
+
+def test_an_open_alert_outlives_its_retention_until_it_is_resolved(tmp_path: Path) -> None:
+    long_ago, teller, kind = TODAY - 300 * DAY, Teller(), "STALLED"
+    opened = [teller.alert(long_ago, "pending", kind), teller.alert(long_ago + HOUR, "firing", kind)]
+    ended = [teller.alert(long_ago, "firing"), teller.alert(long_ago + DAY, "resolved")]
+    commit(tmp_path / "facts", [*opened, *ended])
+    run_projections(str(tmp_path))
+    list(maintain(str(tmp_path), KEEP, NOW))
+    assert [(row["kind"], row["state"]) for row in read(tmp_path, "alerts")] == [(kind, "firing")]
+
+
+def gone(group: str, ts: int, members: int = 0, **of: str) -> list[Fact]:
+    """A group's last facts: no fact says that its queue is gone."""
+    teller = Teller(group=group, **of)
+    return [teller.queue(ts, 0, "NO_MEMBERS", owners=()), teller.status(ts, "empty", members)]
+
+
+def test_queues_of_groups_that_the_job_has_forgotten_go(tmp_path: Path) -> None:
+    """The job keeps a group's state for a week, and longer with an open alert or members. Else it tells all again."""
+    week_ago = TODAY - 8 * DAY
+    alerting = Teller(group="alerts").alert(week_ago, "firing")
+    told = [
+        *gone("forgotten", week_ago - 1), *gone("not-yet", week_ago), *gone("members", week_ago - 1, members=1),
+        *gone("alerts", week_ago - 1), replace(alerting, seq=9), *gone("unseen", week_ago - 1, cluster="other"),
+        *gone("back", week_ago - 1), replace(Teller(group="back").status(TODAY, "empty", 0), seq=9),
+    ]  # fmt: skip
+    commit(tmp_path / "facts", told)
+    run_projections(str(tmp_path))
+    list(maintain(str(tmp_path), MaintainOptions(), NOW, only=[QUEUE_ASSIGNMENTS]))
+    left = {row["consumer_group"] for row in read(tmp_path, "queue_assignments")}
+    assert left == {"not-yet", "members", "alerts", "unseen", "back"}
+    list(maintain(str(tmp_path), MaintainOptions(forget_after_ms=6 * DAY), NOW, only=[QUEUE_ASSIGNMENTS]))
+    assert "not-yet" not in {row["consumer_group"] for row in read(tmp_path, "queue_assignments")}
 
 
 def test_tombstones_go_after_a_week(maintained: Path) -> None:

@@ -83,9 +83,9 @@ class Teller:
         )
         return self._fact(ts, payload, self.topic)
 
-    def status(self, ts: int, status: str, **counts: int) -> Fact:
+    def status(self, ts: int, status: str, members: int = 2, **counts: int) -> Fact:
         said = {"brokers_covered": 1, "brokers_known": 2, "members_reporting": 1}
-        payload = GroupFact(status=status, members=2, queues=sum(counts.values()), counts=counts, **said)
+        payload = GroupFact(status=status, members=members, queues=sum(counts.values()), counts=counts, **said)
         return self._fact(ts, payload)
 
 
