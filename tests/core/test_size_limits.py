@@ -1,5 +1,7 @@
 """No record makes a group so large that it keeps the others waiting: it is refused, and its neighbours are taken."""
 
+import time
+
 import pytest
 
 from schemas.events import (
@@ -111,3 +113,20 @@ def test_lists_of_countless_clients_are_refused() -> None:
     assert why.why.reason == "too_many"
     assert group.round(5, "x") == []
     assert len(group.group.state.clients) == 1
+
+
+@pytest.mark.timeout(60)
+def test_a_report_of_a_queue_far_beyond_the_route_costs_no_more_than_others() -> None:
+    """The queues up to the reported one are not listed: 3 s for 2**23 of them, and the job's memory for 2**31."""
+    group = Taking()
+    group.route(0, 4)
+    group.round(1, "x")
+    owned = (OwnedQueues("T", "a", (OwnedQueue(0), OwnedQueue(2**23))),)
+    began = time.process_time()
+    for at in range(10, 200, 10):
+        group.route(at, 4)
+        strategy, answered_ts = "AllocateMessageQueueAveragely", T0 + at * 1000
+        told = {"strategy": strategy, "message_model": "CLUSTERING", "answered": True, "answered_ts": answered_ts}
+        assert group.take(AssignmentReport, at, client_id="x", owned=owned, **told) == []
+        assert group.round(at, "x") == []
+    assert time.process_time() - began < 1

@@ -168,6 +168,8 @@ class TopicEvidence(TopicShares):
             if (queue := self.group.state.queues[index])
         }
         route = sorted(dict(sorted((broker, queue_id + 1) for broker, queue_id in owned)).items())
+        if sum(count for _, count in route) != len(owned):  # some of its queues have no owner; their ids may be any
+            return False
         if not route or route in (sorted(self.readable), sorted(self.readable_before.items())):
             return False
         try:
