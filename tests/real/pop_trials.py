@@ -1,7 +1,9 @@
-"""Faults of POP, one after the other, on a real cluster with two proxies and gRPC clients, judged live.
+"""Faults of POP on a real cluster with two proxies and gRPC clients, judged live.
 
 ``python -m tests.real.pop_trials --rounds 10 --report FILE`` writes a line of JSON for each trial: what was found, how
 many seconds after the fault, whether it is the right finding with the right cause, and whom else it called.
+``--beside 5`` plays five rounds of a fault at a time. Each trial has groups and a collector of its own. Faults of a
+whole broker or of a common proxy are played one at a time all the same.
 """
 
 import argparse
@@ -11,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -51,9 +54,10 @@ class Found(NamedTuple):
 class Stage:
     """The cluster, and what one trial has started there. Groups have the trial's name, with a word of their own."""
 
-    def __init__(self, cluster: ProxiedRocketMQ, name: str, leaves: ExitStack) -> None:
+    def __init__(self, cluster: ProxiedRocketMQ, name: str, leaves: ExitStack, last: ExitStack) -> None:
+        """``leaves`` ends with the trial, ``last`` with all that are played beside it."""
         self.cluster, self.leaves = cluster, leaves
-        self._name = name
+        self._name, self._last = name, last
 
     def group(
         self,
@@ -80,6 +84,13 @@ class Stage:
     def started(self, process: P) -> P:
         self.leaves.callback(_end, process)
         return process
+
+    def own_proxy(self, namesrv: str) -> str:
+        """The name of a new one. It stays until the trials beside have ended, which would see it go away."""
+        name = f"proxy-{self._name}"
+        self._last.callback(self.cluster.proxies.pop, name)
+        self._last.callback(_end, self.cluster.add_proxy(name, namesrv))
+        return name
 
     def restart(self, proxy: str, *, cleanly: bool = False) -> None:
         """Returns when it serves again."""
@@ -115,24 +126,21 @@ def refused(stage: Stage) -> Iterator[None]:
 
 
 def lacking(stage: Stage) -> Iterator[None]:
-    """A broker that loses the group, and makes none by itself."""
+    """A broker that loses the group, and makes none by itself. So it stays: other trials have the same fault."""
     part, address = stage.group(), stage.cluster.brokers[B].address
     stage.join(part, "java", proxy="proxy-a")
     yield
     asking.configure(address, autoCreateSubscriptionGroup="false")
     asking.delete_group(address, part.group)
     yield
-    asking.configure(address, autoCreateSubscriptionGroup="true")
 
 
 def cut_off(stage: Stage) -> Iterator[None]:
     """All clients are at one proxy, which cannot reach one of the brokers any more."""
     detour = stage.leaves.enter_context(Detour(stage.cluster.namesrv, stage.cluster.brokers[B].address))
-    name = f"proxy-{len(stage.cluster.proxies)}"
-    stage.started(stage.cluster.add_proxy(name, detour.namesrv))
-    stage.leaves.callback(stage.cluster.proxies.pop, name)
+    proxy = stage.own_proxy(detour.namesrv)
     part = stage.group()
-    stage.join(part, "java", proxy=name)
+    stage.join(part, "java", proxy=proxy)
     yield
     detour.cut()
     yield
@@ -232,26 +240,30 @@ def restarts(stage: Stage, *, times: int) -> Iterator[None]:
 
 
 class Trial(NamedTuple):
-    """``kind`` "": nobody is to be called. ``causes``: right ones; empty: any. ``within_s``: for how long to wait."""
+    """``kind`` "": nobody is to be called. ``causes``: right ones; empty: any. ``within_s``: for how long to wait.
+
+    ``is_alone``: it harms what other groups rest on.
+    """
 
     play: Callable[[Stage], Iterator[None]]
     kind: str
     causes: frozenset[str | None] = frozenset()
     within_s: float = 400
+    is_alone: bool = False
 
 
 TRIALS = {
     "refused": Trial(refused, "UNPOLLED"),
     "lacking": Trial(lacking, "UNPOLLED"),
     "cut": Trial(cut_off, "UNPOLLED"),
-    "silent": Trial(silent_since_restart, "UNPOLLED", frozenset({"PROXY_AWAY"})),
+    "silent": Trial(silent_since_restart, "UNPOLLED", frozenset({"PROXY_AWAY"}), is_alone=True),
     "split": Trial(split, "MEMBERS_SPLIT"),
     "blocked": Trial(head_blocked, "HEAD_BLOCKED"),
     "short": Trial(too_short, "CONSUMED_AGAIN"),
     "unacked": Trial(never_acknowledged, "CONSUMED_AGAIN"),
-    "back": Trial(offsets_back, "OFFSETS_WENT_BACK"),
-    "revive": Trial(revive_stuck, "REVIVE_STUCK"),
-    "restarts": Trial(restarts, ""),
+    "back": Trial(offsets_back, "OFFSETS_WENT_BACK", is_alone=True),
+    "revive": Trial(revive_stuck, "REVIVE_STUCK", is_alone=True),
+    "restarts": Trial(restarts, "", is_alone=True),
 }
 
 
@@ -288,11 +300,11 @@ def judged(name: str, trial: Trial, found: Sequence[Found], paged: Iterable[tupl
 # --- how a trial is played
 
 
-def tried(cluster: ProxiedRocketMQ, name: str, trial: Trial, folder: Path) -> dict[str, Any]:
+def tried(cluster: ProxiedRocketMQ, name: str, trial: Trial, folder: Path, last: ExitStack) -> dict[str, Any]:
     folder.mkdir(parents=True)
     judging = Judging(folder, cluster.namesrv, include=f"{folder.name}-*")
     with ExitStack() as leaves:
-        stage = Stage(cluster, folder.name, leaves)
+        stage = Stage(cluster, folder.name, leaves, last)
         steps = trial.play(stage)
         next(steps)
         with judging.collecting:
@@ -311,9 +323,41 @@ def tried(cluster: ProxiedRocketMQ, name: str, trial: Trial, folder: Path) -> di
     return {**judged(name, trial, found_in(facts, fault_ts), paged), "fault_took_s": (done_ts - fault_ts) / 1000}
 
 
+class Report:
+    """Writes the lines of the trials as they end."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self.is_well = True
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        self.is_well &= line["is_right"] and not line.get("other_pages")
+        written = json.dumps(line)
+        print(written, flush=True)
+        if self._file:
+            with self._file.open("a") as file:
+                file.write(written + "\n")
+
+
+def played(
+    cluster: ProxiedRocketMQ, name: str, trial: Trial, rounds: Iterable[int], beside: int, keep: Path
+) -> Iterator[dict[str, Any]]:
+    """The lines of some rounds of a trial, so many at a time."""
+
+    def one(number: int) -> dict[str, Any]:
+        try:
+            return {"round": number, **tried(cluster, name, trial, keep / f"{name}{number}", last)}
+        except AssertionError as failed:  # of the cluster, on a busy machine: the next trial may be played
+            return {"round": number, "fault": name, "is_right": False, "failed": str(failed)}
+
+    with ExitStack() as last, ThreadPoolExecutor(1 if trial.is_alone else beside) as pool:
+        yield from pool.map(one, rounds)
+
+
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.real.pop_trials", description=__doc__)
     parser.add_argument("--rounds", type=int, default=1, help="of all trials")
+    parser.add_argument("--beside", type=int, default=1, help="rounds of a trial that are played at a time")
     parser.add_argument("--only", nargs="+", choices=TRIALS, default=list(TRIALS))
     parser.add_argument("--restarts", type=int, default=3, help="of proxies in a healthy trial")
     parser.add_argument("--report", type=Path, help="a file to which the lines are appended, too")
@@ -322,21 +366,13 @@ def main(words: Sequence[str]) -> int:
     trials = {name: TRIALS[name] for name in options.only}
     if "restarts" in trials:
         trials["restarts"] = trials["restarts"]._replace(play=partial(restarts, times=options.restarts))
-    is_well = True
+    report = Report(options.report)
     with tempfile.TemporaryDirectory(prefix="evenkeel-pop-") as scratch, ProxiedRocketMQ(BROKERS) as cluster:
-        for number in range(options.rounds):
-            for name, trial in trials.items():
-                try:
-                    line = tried(cluster, name, trial, (options.keep or Path(scratch)) / f"{name}{number}")
-                except AssertionError as failed:  # of the cluster, on a busy machine: the next trial may be played
-                    line = {"fault": name, "is_right": False, "failed": str(failed)}
-                is_well = is_well and line["is_right"] and not line.get("other_pages")
-                written = json.dumps({"round": number, **line})
-                print(written, flush=True)
-                if options.report:
-                    with options.report.open("a") as report:
-                        report.write(written + "\n")
-    return 0 if is_well else 1
+        for name, trial in trials.items():
+            rounds = range(options.rounds)
+            for line in played(cluster, name, trial, rounds, options.beside, options.keep or Path(scratch)):
+                report.add(line)
+    return 0 if report.is_well else 1
 
 
 if __name__ == "__main__":

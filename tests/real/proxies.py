@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Literal, TypeVar
 
 from tests.collector.certificates import self_signed
@@ -68,6 +69,7 @@ class ProxiedRocketMQ(LoopbackRocketMQ):
         self._proxy_names = tuple(proxies)
         self.proxies: dict[str, Proxy] = {}
         self._grpc_classpath: list[Path] = []
+        self._building = Lock()  # trials are played beside one another
 
     def create_group(self, name: str, *, fifo: bool) -> None:
         """On every broker. Clients of a FIFO group get the messages of a queue in order."""
@@ -173,7 +175,8 @@ class ProxiedRocketMQ(LoopbackRocketMQ):
 
     def _go_program(self) -> Path:
         program = self._home / "go_grpc_client"
-        return program if program.exists() else build(GO_GRPC_SOURCES, self._home)
+        with self._building:
+            return program if program.exists() else build(GO_GRPC_SOURCES, self._home)
 
 
 class LocallyProxiedRocketMQ(ProxiedRocketMQ):
