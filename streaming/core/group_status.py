@@ -117,24 +117,23 @@ def _status(
     group_findings: list[GroupFinding],
     is_alert_undecided: bool,
 ) -> GroupStatus:
+    less = [] if WRONG.isdisjoint(map(Kind, counts)) else list(map(_is_less, _wrong_ones(found)))
     return group_status(
         excluded=is_excluded(evidence, found),
         empty=_is_empty(evidence),
-        wrong=(not WRONG.isdisjoint(map(Kind, counts)) and any(map(_has_wrong, found)))
-        or any(severity_of(evidence, finding) is not Severity.INFO for finding in group_findings),
+        wrong=not all(less) or any(severity_of(evidence, finding) is not Severity.INFO for finding in group_findings),
         unknown=bool(evidence.uncovered) or not counts or any(_is_unknown(findings) for findings in found),
-        undecided=is_alert_undecided or bool(counts[Kind.SETTLING.value] or counts[Kind.UNKNOWN.value]),
+        undecided=is_alert_undecided or bool(counts[Kind.SETTLING.value] or counts[Kind.UNKNOWN.value]) or any(less),
     )
 
 
-def _has_wrong(findings: TopicFindings) -> bool:
-    return any(map(_is_wrong, findings.verdicts.values()))
+def _wrong_ones(found: list[TopicFindings]) -> Iterator[Verdict]:
+    return (verdict for findings in found for verdict in findings.verdicts.values() if verdict.kind in WRONG)
 
 
-def _is_wrong(verdict: Verdict) -> bool:
-    """What is less than it usually is may be right: a listener of a FIFO group works on a message for a while."""
-    is_less = verdict.severity is Severity.INFO is not KINDS[verdict.kind].severity
-    return verdict.kind in WRONG and not is_less
+def _is_less(verdict: Verdict) -> bool:
+    """Less than its kind usually is: it may be right, or end by itself. A listener works on a message for a while."""
+    return verdict.severity is Severity.INFO is not KINDS[verdict.kind].severity
 
 
 def is_excluded(evidence: GroupEvidence, found: list[TopicFindings]) -> bool:

@@ -31,7 +31,7 @@ from schemas.events import (
     TopicRoute,
     encode_event,
 )
-from schemas.facts import AlertFact, Fact, GroupFact, Payload, QueueFact
+from schemas.facts import AlertFact, Fact, GroupFact, Payload, QueueFact, Severity
 from schemas.identity import MessageQueue
 from streaming.core.alerts.phases import STATES, AlertReason, Phase
 from streaming.core.allocation.averagely import Averagely
@@ -519,6 +519,11 @@ class Fleet:
     def fired(self) -> set[tuple[str, str]]:
         """The same, of all that ever fired."""
         return {(f.topic or "", f.payload.kind) for f in self.told(AlertFact) if f.payload.state == "firing"}
+
+    def called(self) -> set[tuple[str, str]]:
+        """The same, of those for which somebody is called."""
+        calling = [(f.topic or "", f.payload) for f in self.told(AlertFact) if f.payload.severity != Severity.INFO]
+        return {(topic, alert.kind) for topic, alert in calling if alert.state == "firing"}
 
     def status(self) -> GroupFact:
         return self.told(GroupFact)[-1].payload

@@ -11,6 +11,7 @@ from streaming.core.state.packing import pack, unpack
 from streaming.core.state.restore import GroupSeed, SeedAlert, restore
 from tests.core.fleet import T0, Fleet, healthy, queues, said
 from tests.core.test_clock import set_clock
+from tests.core.test_polled import Popping
 
 KIND = "OFFSETS_WENT_BACK"
 A0 = MessageQueue("T", "a", 0)
@@ -50,6 +51,49 @@ def shown(fleet: Fleet) -> OffsetsBack:
 
 
 # --- what is found
+
+
+def popping() -> Popping:
+    """A group of gRPC clients whose queue a0 the test moves by hand."""
+    fleet = Popping(rate=0)
+    fleet.run(60)
+    fleet.stick("a0")
+    fleet.offsets[A0].broker = 1_000
+    read(fleet, 1_000)
+    fleet.run(60)
+    return fleet
+
+
+def test_clients_that_poll_have_no_place_of_their_own_so_the_next_reading_proves_it() -> None:
+    fleet = popping()
+    fleet.no_lists = {"a"}
+    fleet.run(10)
+    fleet.no_lists = set()
+    read(fleet, 900)
+    fleet.run(15)
+    assert not fleet.fired()
+    fleet.run(20)
+    assert fleet.firing() == {("T", KIND)}
+    assert fleet.alert(KIND).severity == "warning"
+    assert shown(fleet).queues == (OffsetBack("a", 0, 1_000, 900),)
+
+
+def test_a_second_of_a_broker_that_lost_its_newest_offsets_is_soon_made_good() -> None:
+    fleet = popping()
+    read(fleet, 990)
+    read(fleet, 1_000)
+    fleet.run(120)
+    assert not fleet.fired()
+
+
+def test_an_offset_of_0_may_be_none_where_clients_poll_too() -> None:
+    fleet = popping()
+    read(fleet, 0)
+    fleet.run(60)
+    assert not fleet.fired()
+    read(fleet, 100)
+    fleet.run(20)
+    assert fleet.firing() == {("T", KIND)}
 
 
 def test_an_offset_that_stays_low_is_found_while_it_is_consumed_from_there() -> None:

@@ -347,7 +347,7 @@ def played(
     def one(number: int) -> dict[str, Any]:
         try:
             return {"round": number, **tried(cluster, name, trial, keep / f"{name}{number}", last)}
-        except AssertionError as failed:  # of the cluster, on a busy machine: the next trial may be played
+        except (AssertionError, OSError) as failed:  # of the cluster, on a busy machine: the next may be played
             return {"round": number, "fault": name, "is_right": False, "failed": str(failed)}
 
     with ExitStack() as last, ThreadPoolExecutor(1 if trial.is_alone else beside) as pool:

@@ -74,6 +74,8 @@ class PolledQueue(Struct, frozen=True, kw_only=True, gc=False):
     stands_still: bool  # there are some, and the offset has not moved between two readings
     is_to_be_consumed: bool  # its offsets can show whether the group consumes it
     silent_ms: int  # for how long messages had waited without a sign of a client, at the last reading
+    is_missed: bool  # a client that is not on its way would have been seen
+    is_overdue: bool  # messages have waited for ten minutes
     enough_ms: int  # of silence: a client that is alive would have been seen
     is_closed: bool  # the broker lets nobody of the group consume
     was_free: bool  # by the last sign no client there was busy
@@ -101,6 +103,7 @@ def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
     blocked = _head_blocked(topic, queue, polls)
     is_free = (was_free or is_in_no_report) and not topic.of_group.orderly
     lives_elsewhere = elsewhere_ts - silent_ts >= timing.stall_ms + LONGEST_POLL_MS
+    silent_ms = max(0, polls.read_ts - silent_ts) if silent_ts else 0
     return PolledQueue(
         is_consume_enabled=topic.of_group.consume_enable is not False,
         is_broker_covered=queue.broker not in topic.uncovered,
@@ -112,7 +115,9 @@ def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
         waiting=max(0, queue.pull_lag),
         stands_still=queue.unconsumed_since_ts > 0 and queue.pull_lag > 0,
         is_to_be_consumed=is_to_be_consumed(topic.of_group, queue),
-        silent_ms=max(0, polls.read_ts - silent_ts) if silent_ts else 0,
+        silent_ms=silent_ms,
+        is_missed=silent_ms >= timing.stall_ms,
+        is_overdue=is_overdue(topic.of_group, queue),
         enough_ms=_enough_ms(topic, queue, polls, is_free, lives_elsewhere or is_in_no_report),
         is_closed=polls.is_closed,
         was_free=was_free,

@@ -52,6 +52,17 @@ def polled(q: PolledQueue) -> Verdict | None:
     return _found(Kind.UNKNOWN, POPPED_IN_PART) if q.is_popped_in_part else _found(Kind.POLLED)
 
 
+def awaited(q: PolledQueue) -> Verdict | None:
+    """Messages wait, and no client has polled since a proxy stopped answering, to which clients come back by themselves.
+
+    Those of Go need five minutes. INFO for up to ten minutes: the page and the tables show it, and nobody is called.
+    """
+    if q.proxy_away is None or not q.is_silent_since_proxy or not q.is_missed or not _may_be_unpolled(q):
+        return None
+    severity = KINDS[Kind.UNPOLLED].severity if q.is_overdue else Severity.INFO
+    return Verdict(Kind.UNPOLLED, severity, None, [], None, observed=_not_polled(q))
+
+
 def settling(q: PolledQueue) -> Verdict | None:
     """Clients may be on their way: to another proxy, or to a broker that is new to them."""
     reason = q.proxy_away or q.last_change
@@ -63,14 +74,21 @@ def unpolled(q: PolledQueue) -> Verdict | None:
 
     Where nobody can consume it does not matter who is busy.
     """
-    if (q.pulls and not q.is_closed) or not q.stands_still or not q.is_to_be_consumed or q.silent_ms < q.enough_ms:
+    if not _may_be_unpolled(q) or q.silent_ms < q.enough_ms:
         return None
     is_free = q.was_free or q.is_in_no_report or q.is_taken_elsewhere
     is_busy_nowhere = q.is_closed or (is_free and not q.is_orderly)
     if not is_busy_nowhere and not q.is_silent_since_proxy:
         return None
-    observed = NotPolled(waiting=counted(q.waiting), silent_ms=q.silent_ms, closed=q.is_closed or None)
-    return _found(Kind.UNPOLLED, observed=observed)
+    return _found(Kind.UNPOLLED, observed=_not_polled(q))
+
+
+def _may_be_unpolled(q: PolledQueue) -> bool:
+    return (not q.pulls or q.is_closed) and q.stands_still and q.is_to_be_consumed
+
+
+def _not_polled(q: PolledQueue) -> NotPolled:
+    return NotPolled(waiting=counted(q.waiting), silent_ms=q.silent_ms, closed=q.is_closed or None)
 
 
 def not_seen(q: PolledQueue) -> Verdict:
@@ -78,7 +96,7 @@ def not_seen(q: PolledQueue) -> Verdict:
 
 
 Rule = Callable[[PolledQueue], Verdict | None]
-RULES: tuple[Rule, ...] = (disabled, not_known, head_blocked, polled, settling, unpolled)
+RULES: tuple[Rule, ...] = (disabled, not_known, head_blocked, polled, awaited, settling, unpolled)
 
 
 def judge_polled(q: PolledQueue) -> Verdict:

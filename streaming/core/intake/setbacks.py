@@ -4,6 +4,8 @@ A lower offset proves nothing yet. Clients keep their place in memory and commit
 consumed. So where they live, a broker that has loaded an old file soon has the newest offset again. In a rebalance the
 old owner and the new one commit by turns. What is lower for good is consumed from there: the offset moves on from its
 low, and is still below its old height after ``STAYS_LOW_MS``.
+
+Clients that poll keep no place. A broker hands out again what lies behind its offset, so the next reading proves it.
 """
 
 from schemas.events import QueueOffsets, QueueProgress
@@ -85,10 +87,24 @@ def _prove(group: Group, queue: Queue, setback: Setback) -> None:
 
     A reading far ahead of the clock proves nothing: the clock may have been set ahead. The next reading does.
     """
+    newest_ts = min(queue.progress_ts, horizon(group.state, group.timing))
+    is_at_low = queue.broker_offset - queue.consumer_lag <= setback.low
     if _may_have_two_owners(group, queue):
         setback.owned_twice, setback.from_ts = True, queue.progress_ts
-    elif queue.broker_offset - queue.consumer_lag <= setback.low:
+    elif _is_polled(group, queue, setback) and newest_ts > setback.seen_ts and (setback.low or not is_at_low):
+        _set_proven(group, setback)
+    elif is_at_low:
         setback.from_ts = queue.progress_ts
-    elif min(queue.progress_ts, horizon(group.state, group.timing)) - setback.from_ts >= STAYS_LOW_MS:
-        setback.is_proven = True
-        group.request_evaluation()
+    elif newest_ts - setback.from_ts >= STAYS_LOW_MS:
+        _set_proven(group, setback)
+
+
+def _set_proven(group: Group, setback: Setback) -> None:
+    setback.is_proven = True
+    group.request_evaluation()
+
+
+def _is_polled(group: Group, queue: Queue, setback: Setback) -> bool:
+    """True if the broker has said since then how many polls wait: it is asked only where clients poll."""
+    polls = group.state.topics[queue.topic].polls
+    return any(one.broker == queue.broker and one.read_ts > setback.seen_ts for one in polls)
