@@ -729,7 +729,8 @@ def test_state_is_packed_with_its_polls() -> None:
 SILENT = PolledQueue(
     is_consume_enabled=True, is_broker_covered=True, is_popped_in_part=False, uncovered=(), is_known=True,
     is_seen=False, was_seen=False, is_closed=False,
-    waiting=9, stands_still=True, is_to_be_consumed=True, silent_ms=60_000, is_missed=True, is_overdue=False, enough_ms=60_000, was_free=True,
+    waiting=9, stands_still=True, is_to_be_consumed=True, silent_ms=60_000, is_missed=True, is_overdue=False,
+    enough_ms=60_000, was_free=True,
     is_in_no_report=False, is_taken_elsewhere=False, is_orderly=False, head_blocked=None, is_blocked_for_long=False,
     pulls=False,
     is_silent_since_proxy=False, last_change=None, proxy_away=None,

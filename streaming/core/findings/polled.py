@@ -53,7 +53,7 @@ def polled(q: PolledQueue) -> Verdict | None:
 
 
 def awaited(q: PolledQueue) -> Verdict | None:
-    """Messages wait, and no client has polled since a proxy stopped answering, to which clients come back by themselves.
+    """Messages wait, and no client has polled since a proxy stopped answering. Clients come back to it by themselves.
 
     Those of Go need five minutes. INFO for up to ten minutes: the page and the tables show it, and nobody is called.
     """
