@@ -7,13 +7,23 @@ import random
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from threading import Event, Thread
+
+import pyarrow.compute as pc
+from deltalake import DeltaTable
 
 from bench.endure.brokers import BROKERS, LATE_S, LOST
 from bench.endure.disks import fill, free, may_mount
 from bench.endure.fault_stage import COLLECT, DISKS, RUN, UNAVAILABLE, WEB, Stage
+from schemas.facts import Fact, MemberFact
 from streaming.wall_clock import now_ms
+from tests.tables.written import commit
 
 HOUR_S, FIVE_MIN_S = 3600, 300
+NOTICED_WITHIN_S = 600  # Spark starts before it reads the checkpoint
+DAY_MS, OLDER_DAYS = 86_400_000, 31  # facts are kept for 30 days
+OLD_FACTS, OLD = 1_000, MemberFact(client_id="10.9.9.9@1", present=False, since_ts=0)
+READ_EVERY_S = 0.2
 Wrong = list[str]
 Fault = Callable[[Stage, float], Wrong]
 
@@ -121,6 +131,20 @@ def _damaged(find: Callable[[Stage], Path], name: Callable[[Stage], str], stage:
     return []
 
 
+def _checkpoint_damaged(pattern: str, stage: Stage, _: float) -> Wrong:
+    """The job says so, as often as it starts, until a person makes a new checkpoint."""
+    job = stage.services[RUN]
+    job.program.kill()
+    _halve(_newest(stage.checkpoint, pattern))
+    job.start()
+    if not stage.is_reached(lambda: job.program.status is not None, NOTICED_WITHIN_S):
+        return [f"a damaged file of {pattern} is not noticed"]
+    said, status = job.program.last_words(), job.program.status
+    stage.reseed()
+    job.start()
+    return [] if "reseed" in said else [f"status {status}, and no word of what to do: {said[-500:]}"]
+
+
 def _silence_damaged(stage: Stage, _: float) -> Wrong:
     """A silence of a group that is not there."""
     text = f'{{"id": "none", "group": "none-*", "from_ts": {now_ms()}, "until_ts": {now_ms() + 60_000}}}'
@@ -129,6 +153,50 @@ def _silence_damaged(stage: Stage, _: float) -> Wrong:
     file.write_text(text)
     _halve(file)
     return []
+
+
+def _old_facts_deleted(stage: Stage, _: float) -> Wrong:
+    """Maintenance drops facts that are older than they are kept, while a reader reads them."""
+    path = stage.tables / "facts"
+    old_ts = now_ms() - OLDER_DAYS * DAY_MS
+    commit(path, [Fact(n, "old", "old", None, old_ts + n, OLD) for n in range(OLD_FACTS)])
+    reader = _Reader(DeltaTable(str(path)))
+    try:
+        stage.command("maintain")
+    finally:
+        reader.end()
+    left = _count_old(DeltaTable(str(path)))
+    return [*reader.wrong, *([f"{left} old facts are left"] if left else [])]
+
+
+class _Reader:
+    """Reads a snapshot again and again, in a thread, until ``end``. ``wrong``: what was not there."""
+
+    def __init__(self, snapshot: DeltaTable) -> None:
+        self.wrong: Wrong = []
+        self._snapshot, self._stop = snapshot, Event()
+        self._thread = Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _read(self) -> None:
+        is_over = False
+        while not is_over and not self.wrong:
+            is_over = self._stop.wait(READ_EVERY_S)  # once more after the end
+            try:
+                found = _count_old(self._snapshot)
+            except Exception as error:
+                self.wrong.append(f"a reader of old facts failed: {error}")
+            else:
+                self.wrong += [f"a reader found {found} old facts of {OLD_FACTS}"] if found != OLD_FACTS else []
+
+
+def _count_old(snapshot: DeltaTable) -> int:
+    rows = snapshot.to_pyarrow_dataset().to_table(columns=["seq"], filter=pc.field("cluster") == "old")
+    return int(rows.num_rows)
 
 
 def _halve(file: Path) -> None:
@@ -162,6 +230,7 @@ FAULTS: Mapping[str, Fault] = {
     "clock 5 min behind": partial(_clock_wrong, -FIVE_MIN_S),
     "a tenth of the requests lost": _requests_lost,
     "half of the clients answer 9 s late": _answers_late,
+    "old facts deleted during reads": _old_facts_deleted,
     "damaged silence": _silence_damaged,
     "damaged position of the notifier": partial(
         _damaged, lambda stage: stage.state / "notifier" / "position.json", Stage.delivers
@@ -172,6 +241,8 @@ FAULTS: Mapping[str, Fault] = {
     "damaged state of collect": partial(
         _damaged, lambda stage: _newest(stage.state / "collector", "*.json"), _always(COLLECT)
     ),
+    "damaged offsets of a batch": partial(_checkpoint_damaged, "offsets/[0-9]*"),
+    "damaged changelog": partial(_checkpoint_damaged, "state/0/*/*.changelog"),
     "damaged position of the projections": partial(
         _damaged, lambda stage: _newest(stage.tables / "_checkpoints" / "projections", "*.json"), _always(RUN)
     ),

@@ -3,7 +3,9 @@
 Each program that fails starts again after 10 s, as our units of systemd say. Everything is new in each session.
 """
 
+import json
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,16 +16,20 @@ from typing import Any
 import psutil
 import requests
 from deltalake import DeltaTable
+from pyarrow import parquet
 
 from bench.endure.brokers import Brokers, BrokersPlan
 from bench.endure.disks import mounted, unmount
 from bench.endure.ledger import Ledger
-from bench.endure.programs import EVENKEEL, PARTITIONS, Program, write_toml
+from bench.endure.programs import EVENKEEL, PARTITIONS, Program, environment, write_toml
 from bench.results import say
+from streaming.core.shard import Record
+from streaming.core.state.restore import SEED_TOPIC
 from streaming.errors import MonitorError
 from streaming.loopback.kafka import LoopbackKafka, free_port
 from streaming.notifier.state_files import running_notifier
 from streaming.projections.progress import read_progress
+from streaming.spark.checkpoint import SEED_FOLDER
 from tests.e2e.hook import RULES, Told
 from tests.e2e.job import QUICK_JAVA
 from tests.process_session import processes
@@ -34,7 +40,7 @@ ILL, CHANGING = 0, 1  # numbers of groups
 DEPLOY_EVERY_S = 5.0  # so that new facts come every few seconds
 RESTARTS_AFTER_S = 10.0  # RestartSec= of the units
 NEVER_AGAIN = (0, 2)  # exit statuses after which systemd does not start it again
-STARTS_WITHIN_S = 600
+STARTS_WITHIN_S = 1200
 LOOK_S = 0.5
 DISKS = ("tables", "checkpoint", "state", "logs")
 RUN, COLLECT, WEB, NOTIFY = "run", "collect", "web", "notify"
@@ -106,11 +112,11 @@ class Stage:
 
     def __init__(self, folder: Path, kafka: LoopbackKafka, brokers: Brokers, hook: Hook) -> None:
         self.folder, self.kafka, self.brokers, self.hook = folder, kafka, brokers, hook
-        self.tables, self.checkpoint = folder / "tables", folder / "checkpoint"
+        self.tables, self.checkpoints, self.checkpoint = folder / "tables", 1, folder / "checkpoint" / "1"
         self.state, self.config = folder / "state", folder / "evenkeel.toml"
         self.shift = folder / "clock"
         self.told = Told(hook)  # type: ignore[arg-type]
-        self.ledger = Ledger(kafka.bootstrap_servers, TOPIC, PARTITIONS, self.tables / "facts")
+        self.ledger = Ledger(kafka.bootstrap_servers, TOPIC, PARTITIONS, self.tables / "facts", CLUSTER)
         self.services: dict[str, Service] = {}
         self._listens = {name: f"127.0.0.1:{free_port()}" for name in (RUN, COLLECT, WEB, NOTIFY)}
         self.is_changing_ill = False
@@ -119,7 +125,8 @@ class Stage:
 
     def begin(self) -> None:
         self.set_clock(0)
-        self._configure(self.brokers.name_servers())
+        self._name_servers = self.brokers.name_servers()
+        self._configure()
         self.brokers.do("take_queue", ILL)
         metrics = {name: ["--metrics", at] for name, at in self._listens.items()}
         shifted = [sys.executable, "-m", "bench.endure.shifted_clock", str(self.shift), COLLECT]
@@ -136,15 +143,15 @@ class Stage:
         for service in reversed(self.services.values()):
             service.program.kill()
 
-    def _configure(self, name_servers: Sequence[str]) -> None:
+    def _configure(self) -> None:
         """The defaults, but for places, fewer shards, and a Java that starts quickly."""
         (self.folder / "alerts.toml").write_text(RULES.format(url=self.hook.url, blind_s=BLIND_S, late_s=LATE_S))
         values: dict[str, dict[str, Any]] = {
             "source": {"topic": TOPIC, "bootstrap_servers": self.kafka.bootstrap_servers},
             "tables": {"path": str(self.tables)},
-            "job": {"checkpoint": str(self.checkpoint), "shards": 4},
+            "job": {"checkpoint": str(self.checkpoint), "shards": 4, "trigger_seconds": 3},
             "collector": {"state": str(self.state / "collector")},
-            "collector.clusters": {CLUSTER: ";".join(name_servers)},
+            "collector.clusters": {CLUSTER: ";".join(self._name_servers)},
             "notify": {"alerts": str(self.folder / "alerts.toml"), "state": str(self.state / "notifier")},
             "web": {"listen": self._listens[WEB]},
             "spark.settings": {
@@ -216,6 +223,25 @@ class Stage:
         """The group that changes loses the consumer of a queue, or has it again."""
         self.brokers.do("give_queue_back" if self.is_changing_ill else "take_queue", CHANGING)
         self.is_changing_ill = not self.is_changing_ill
+
+    def command(self, *words: str) -> None:
+        """Another command on the same configuration, to its end."""
+        command = [*EVENKEEL, *words, "--config", str(self.config)]
+        done = subprocess.run(command, cwd=self.folder, env=environment(self.folder), capture_output=True, text=True)
+        if done.returncode:
+            raise MonitorError(f"{words[0]} ended with status {done.returncode}: {done.stderr[-2000:]}")
+
+    def reseed(self) -> None:
+        """What a person does about a checkpoint that cannot be read (docs/upgrading.md), while the job is down."""
+        self.checkpoint = self.checkpoint.with_name(str(self.checkpoints + 1))
+        self.checkpoints += 1
+        self.command("reseed", "--checkpoint", str(self.checkpoint))
+        self._configure()
+        rows = parquet.read_table(self.checkpoint / SEED_FOLDER).to_pylist()
+        seeds = [Record(row["key"], row["value"], len(row["value"]), None, None, SEED_TOPIC, 0, 0) for row in rows]
+        begins = json.loads((self.checkpoint / "evenkeel" / "identity.json").read_text())["starting_offsets"]
+        offsets = {int(number): max(offset, 0) for number, offset in json.loads(begins)[TOPIC].items()}
+        self.ledger.begin_again(seeds, offsets)
 
     def set_clock(self, ahead_s: int) -> None:
         """Of the machine of the collector."""

@@ -1,11 +1,12 @@
 """What the job should have written, by the events in Kafka, and what it has written."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from schemas.facts import Fact
 from streaming.core.default_settings import DEFAULT_SETTINGS
-from streaming.core.shard import fold
+from streaming.core.shard import Record, fold
 from streaming.tables.facts_log import FactsReader
 from tests.e2e.reliability.counting import EventNumbers, TopicReader, is_of_group, named
 
@@ -19,8 +20,10 @@ class Ledger:
     of events between the collector and Kafka.
     """
 
-    def __init__(self, kafka: str, topic: str, partitions: int, facts: Path) -> None:
+    def __init__(self, kafka: str, topic: str, partitions: int, facts: Path, cluster: str) -> None:
+        self._cluster = cluster
         self._records = TopicReader(kafka, topic, partitions)
+        self._path = facts
         self._facts = FactsReader(facts)
         self._numbers = EventNumbers()
         self._blob: bytes | None = None
@@ -28,6 +31,17 @@ class Ledger:
         self._counted: set[Name] = set()  # as missing or repeated
         self.events_lost = self.events_repeated = self.newest_ts = 0
         self.facts: list[Fact] = []
+
+    def begin_again(self, seeds: Sequence[Record], offsets: Mapping[int, int]) -> None:
+        """A new checkpoint was made, which begins with these seeds and reads Kafka from these offsets."""
+        self._records.go_back(offsets)
+        self._facts = FactsReader(self._path)
+        self.facts = list(filter(self._counts, self._facts.new()))
+        self._open.clear()
+        self._counted.clear()
+        done = fold(None, seeds, DEFAULT_SETTINGS)
+        self._blob = done.blob
+        self._add(done.facts, 1)
 
     def read_records(self) -> None:
         records = self._records.new()
@@ -40,7 +54,7 @@ class Ledger:
         self._add(done.facts, 1)
 
     def read_facts(self) -> None:
-        found = [fact for fact in self._facts.new() if is_of_group(fact)]
+        found = list(filter(self._counts, self._facts.new()))
         self.facts += found
         self.newest_ts = max([self.newest_ts, *(fact.ts for fact in found)])
         self._add(found, -1)
@@ -58,6 +72,9 @@ class Ledger:
         """How many facts are found and not wanted, of the records that were in Kafka when ``read_records`` began."""
         return self._count(-1)
 
+    def _counts(self, fact: Fact) -> bool:
+        return is_of_group(fact) and fact.cluster == self._cluster
+
     def _count(self, sign: int) -> int:
         found = self._beyond(sign)
         self._counted |= found
@@ -67,7 +84,7 @@ class Ledger:
         return {name for name, number in self._open.items() if number * sign > 0} - self._counted
 
     def _add(self, facts: list[Fact], number: int) -> None:
-        for fact in filter(is_of_group, facts):
+        for fact in filter(self._counts, facts):
             name = named(fact)
             self._open[name] += number
             if not self._open[name]:

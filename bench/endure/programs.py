@@ -39,7 +39,7 @@ class Program:
             self._process = subprocess.Popen(
                 command,
                 cwd=folder,
-                env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(_made(folder / "scratch"))},
+                env=environment(folder),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -150,6 +150,11 @@ def write_toml(file: Path, values: Mapping[str, Mapping[str, Any]]) -> None:
         for name, keys in values.items()
     )
     file.write_text("\n\n".join(sections) + "\n")
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Of a program, whose temporary files are in the folder of the run."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(_made(folder / "scratch"))}
 
 
 def _made(folder: Path) -> Path:

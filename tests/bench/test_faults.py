@@ -26,10 +26,12 @@ from tests.e2e.job import child_environment
 from tests.e2e.reliability.counting import EventNumbers, repeated_notices, times_without_page
 from tests.tables.written import commit
 
+CLUSTER = "prod"
+
 
 def records():
     """Of a group, one of whose queues belongs to two clients for a while."""
-    fleet = Fleet()
+    fleet = Fleet(cluster=CLUSTER)
     fleet.join("x", "y")
     fleet.run(60)
     fleet.own("y", "a0 b0-3")
@@ -61,7 +63,7 @@ def topic(monkeypatch: pytest.MonkeyPatch):
 def test_a_fact_that_never_comes_is_missing_once_and_one_that_comes_again_is_repeated_once(topic, tmp_path: Path):
     told = records()
     facts = fold(None, told, DEFAULT_SETTINGS).facts
-    ledger = Ledger("", "", 1, tmp_path)
+    ledger = Ledger("", "", 1, tmp_path, CLUSTER)
     topic.records = told
     ledger.read_records()
     assert not ledger.is_even
@@ -76,9 +78,26 @@ def test_a_fact_that_never_comes_is_missing_once_and_one_that_comes_again_is_rep
     assert ledger.newest_ts == max(fact.ts for fact in facts[1:])
 
 
+def test_after_a_new_checkpoint_only_what_comes_from_there_on_is_wanted(topic, tmp_path: Path):
+    told = records()
+    half = len(told) // 2
+    first = fold(None, told[:half], DEFAULT_SETTINGS)
+    ledger = Ledger("", "", 1, tmp_path, CLUSTER)
+    topic.records, topic.go_back = told[:half], lambda offsets: topic.records.extend(told[offsets[0] :])
+    ledger.read_records()
+    commit(tmp_path, first.facts)
+    ledger.begin_again([], {0: half})
+    ledger.read_records()
+    ledger.read_facts()
+    assert (ledger.is_even, ledger.count_repeated(), ledger.facts) == (False, 0, first.facts)
+    commit(tmp_path, fold(None, told[half:], DEFAULT_SETTINGS).facts)
+    ledger.read_facts()
+    assert (ledger.is_even, ledger.count_missing(), ledger.count_repeated()) == (True, 0, 0)
+
+
 def test_facts_of_records_that_are_read_later_are_wanted_in_the_end(topic, tmp_path: Path):
     told = records()
-    ledger = Ledger("", "", 1, tmp_path)
+    ledger = Ledger("", "", 1, tmp_path, CLUSTER)
     commit(tmp_path, fold(None, told, DEFAULT_SETTINGS).facts)
     ledger.read_facts()
     for half in (told[: len(told) // 2], told[len(told) // 2 :]):
@@ -89,7 +108,8 @@ def test_facts_of_records_that_are_read_later_are_wanted_in_the_end(topic, tmp_p
 
 def test_a_gap_in_the_numbers_of_events_is_counted():
     told, numbers = records(), EventNumbers()
-    found = [numbers.take(record) for record in [*told[:5], *told[7:], told[3]]]
+    again = told[3]._replace(offset=len(told))
+    found = [numbers.take(record) for record in [*told[:5], *told[7:], again]]
     assert (sum(lost for lost, _ in found), sum(repeated for _, repeated in found)) == (2, 1)
 
 

@@ -1,6 +1,6 @@
 """What is lost or there twice: events in Kafka, facts in the table, and pages at the webhook."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,6 +21,10 @@ class TopicReader:
     def __init__(self, bootstrap_servers: str, topic: str, partitions: int) -> None:
         self._servers, self._topic = bootstrap_servers, topic
         self._next = dict.fromkeys(range(partitions), 0)
+
+    def go_back(self, offsets: Mapping[int, int]) -> None:
+        """Read from these offsets on, by partition."""
+        self._next |= offsets
 
     def new(self) -> list[Record]:
         consumer = KafkaConsumer(bootstrap_servers=self._servers)
@@ -48,14 +52,19 @@ def _record(one: Any) -> Record:
 
 
 class EventNumbers:
-    """The numbers that a source gives a group's events. They have no gap."""
+    """The numbers that a source gives a group's events. They have no gap. A record counts once."""
 
     def __init__(self) -> None:
         self._newest: dict[tuple[str, str, str], int] = {}
+        self._taken: dict[int | None, int] = {}  # offset, by partition
 
     def take(self, record: Record) -> tuple[int, int]:
         """How many events are missing before those of the record, and how many of its own were there before."""
         assert record.value is not None
+        assert record.offset is not None
+        if record.offset <= self._taken.get(record.partition, -1):
+            return 0, 0
+        self._taken[record.partition] = record.offset
         lost = repeated = 0
         for event in accepted(record.key, record.value):
             key = (event.cluster, event.group, event.source)
