@@ -1,6 +1,7 @@
 """What is counted of faults in the midst of a run, and how the next fault is chosen."""
 
 import errno
+import json
 import os
 import random
 import subprocess
@@ -14,16 +15,19 @@ import pytest
 
 from bench.endure import disks
 from bench.endure.fault_kinds import FAULTS
-from bench.endure.faults import Played, _Player, read_played, write_faults_report
+from bench.endure.fault_stage import Refused
+from bench.endure.faults import RANDOM_MOMENT_S, Played, _Player, read_played, write_faults_report
 from bench.endure.ledger import Ledger
 from bench.endure.report import LINES, PAGE
 from schemas.events import encode_event
 from schemas.records import group_key
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import Record, fold
-from tests.core.fleet import Fleet
+from tests.core.fleet import T0, Fleet
+from tests.e2e.hook import Told
 from tests.e2e.job import child_environment
 from tests.e2e.reliability.counting import EventNumbers, repeated_notices, times_without_page
+from tests.sinks.server import Got
 from tests.tables.written import commit
 
 CLUSTER = "prod"
@@ -188,3 +192,87 @@ def test_a_program_on_a_machine_with_a_wrong_clock_follows_it(tmp_path: Path):
     ahead_ns, behind_s = done.stdout.split()
     assert int(ahead_ns) / 1e9 == pytest.approx(time.time() + 3600, abs=60)
     assert float(behind_s) == pytest.approx(time.time() - 300, abs=60)
+
+
+class StillStage:
+    """A stage that works at once, and writes the facts of a fifth of its records at a time but for those that it
+    ``loses``.
+    """
+
+    def __init__(self, topic, path):
+        self.ledger = Ledger("", "", 1, path, CLUSTER)
+        self.told = Told(self)
+        self.taken, self.services, self.turns, self.loses = [], {}, 0, 0
+        self._topic, self._path, self._left, self._blob = topic, path, records(), None
+        self.work()
+
+    def work(self):
+        number = len(self._left) // 5
+        self._topic.records += self._left[:number]
+        done = fold(self._blob, self._left[:number], DEFAULT_SETTINGS)
+        self._blob, self._left = done.blob, self._left[number:]
+        commit(self._path, done.facts[self.loses :])
+
+    def is_reached(self, condition, within_s):
+        return any(condition() for _ in range(3))
+
+    def turn(self):
+        self.turns += 1
+
+    def pause(self, seconds):
+        assert 0 <= seconds <= RANDOM_MOMENT_S
+
+    def ill(self):
+        return {"group-0", "group-1"}
+
+    def facts_version(self):
+        return 0
+
+    def is_projected(self, version):
+        return True
+
+    is_well = is_turn_told = lambda self: True
+
+
+def page_of(group, **more):
+    content = notice("firing", T0, "a") | {"key": group, "groups": [group]} | more
+    return Got("", {}, json.dumps(content).encode(), 0)
+
+
+@pytest.fixture
+def still_stage(topic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("bench.endure.faults.now_ms", lambda: T0)
+    return StillStage(topic, tmp_path)
+
+
+def play(stage, monkeypatch, fault):
+    monkeypatch.setitem(FAULTS, "one", lambda *_: fault() or [])
+    return _Player(stage, 0, 1).play("one")
+
+
+def test_a_fault_that_costs_nothing_is_good(still_stage, monkeypatch: pytest.MonkeyPatch):
+    def fault():
+        still_stage.work()
+        still_stage.taken += [page_of("group-1"), page_of("group-5", trouble={"kind": "monitor_blind"})]
+
+    one = play(still_stage, monkeypatch, fault)
+    assert (one.is_bad, one.pages, one.troubles, still_stage.turns) == (False, 1, 1, 1)
+    assert None not in (one.facts_s, one.well_s)
+
+
+def test_a_fault_that_loses_a_fact_or_calls_for_a_healthy_group_is_bad(still_stage, monkeypatch: pytest.MonkeyPatch):
+    def fault():
+        still_stage.loses = 1
+        still_stage.work()
+        still_stage.taken += [page_of("group-5"), page_of("group-5")]
+
+    one = play(still_stage, monkeypatch, fault)
+    assert (one.is_bad, one.facts_missing, one.pages_false, one.pages_repeated) == (True, 1, 2, 1)
+
+
+def test_a_program_that_is_refused_is_no_end_of_the_count(still_stage, monkeypatch: pytest.MonkeyPatch):
+    def fault():
+        raise Refused("run ended with status 2")
+
+    one = play(still_stage, monkeypatch, fault)
+    assert (one.wrong, one.well_s) == (["run ended with status 2"], None)
