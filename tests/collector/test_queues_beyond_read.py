@@ -5,6 +5,7 @@ from streaming.collector.probing.group_schedule import KEEP_WATCHING_MS
 from streaming.collector.probing.queues_beyond_read import ASKED_AT_ONCE, QueuesBeyondRead
 from streaming.collector.translation.routes import KnownRoute
 from streaming.collector.wire.answers import OffsetRow
+from streaming.core.intake.size_limits import QUEUES_AT_MOST
 
 
 def route(*queues: tuple[str, int, int], static: bool = False, perm: int = 6) -> KnownRoute:
@@ -28,6 +29,14 @@ def test_queues_beyond_the_readable_ones_are() -> None:
     queues.routed({"T": route(("a", 2, 4), ("b", 4, 4))}, 0)
     assert due(queues, "a") == [2, 3]
     assert due(queues, "b") == []
+
+
+def test_a_route_of_countless_queues_takes_no_memory_for_each() -> None:
+    queues = QueuesBeyondRead()
+    queues.routed({"T": route(("a", 2, 2**31 - 1), ("b", 2**31 - 1, 4))}, 0)
+    assert due(queues, "a") == list(range(2, 2 + ASKED_AT_ONCE))
+    assert due(queues, "b") == []
+    assert route(("b", 2**31 - 1, 4)).read_queue_nums() == {"b": QUEUES_AT_MOST}
 
 
 def test_queues_of_a_static_topic_are_not() -> None:

@@ -7,6 +7,7 @@ from msgspec.structs import astuple
 
 from schemas.events import RouteCopy, RouteQueues
 from streaming.collector.wire.answers import SUCCESS, TOPIC_NOT_EXIST, RouteAnswer
+from streaming.core.intake.size_limits import QUEUES_AT_MOST
 from streaming.core.state.group_state import PERM_READ
 
 KEEP_SILENT_COPY_MS = 60_000  # of a name server that does not answer: clients may still go by its copy
@@ -39,13 +40,16 @@ class KnownRoute(NamedTuple):
         )
 
     def queue_nums(self) -> dict[str, tuple[int, int]]:
-        """By broker, how many queues can be read, and how many can be read or written: the most that any copy has."""
+        """By broker, how many queues can be read, and how many can be read or written: the most that any copy has.
+
+        At most as many as the job takes: each of them may be asked for, and a route may claim 2^31 of them.
+        """
         numbers: dict[str, tuple[int, int]] = {}
         for queues in (self.queues, *(other.brokers for other in self.others or ())):
             for one in queues:
                 read, most = numbers.get(one.broker_name, (0, 0))
-                most = max(one.read_queue_nums, one.write_queue_nums, most)
-                numbers[one.broker_name] = max(one.read_queue_nums, read), most
+                most = min(max(one.read_queue_nums, one.write_queue_nums, most), QUEUES_AT_MOST)
+                numbers[one.broker_name] = min(max(one.read_queue_nums, read), most), most
         return numbers
 
 
