@@ -11,7 +11,7 @@ from streaming.demo.recording_schedule import CLUSTER, Scheduled
 from streaming.simulation.load.fleet_spec import JOIN, FleetSpec, faults_named, templates_for
 from streaming.simulation.load.generated_fleet import GeneratedFleet
 from streaming.simulation.load.generated_group import GeneratedGroup, GroupIdentity, GroupRound
-from streaming.simulation.load.group_template import ROUNDS_A_MINUTE, GroupTemplate, RecordedDisruption
+from streaming.simulation.load.group_template import GroupTemplate, RecordedDisruption
 
 GROUPS = (
     "billing", "carts", "catalog", "coupons", "invoices", "ledger",
@@ -94,7 +94,8 @@ def simulated_schedule(templates: list[GroupTemplate], start_ms: int) -> Iterato
     groups = []
     for index, name in enumerate(GROUPS):
         identity = GroupIdentity(CLUSTER, f"demo {start_ms}", name, f"{name}-events", has_nanos=False)
-        template, idle_from = templates[index % len(templates)], ROUNDS_A_MINUTE - 1 - index % ROUNDS_A_MINUTE
+        template = templates[index % len(templates)]
+        idle_from = template.rounds_a_minute - 1 - index % template.rounds_a_minute
         groups.append(GeneratedGroup(template, identity, Random(f"{SEED}/{name}"), schedule.next_disruption, idle_from))
     fleet, numbers = GeneratedFleet(groups, start_ms - KNOWN_BEFORE_MS), count()
     for group_round in fleet.introduce(len(groups)):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import islice, pairwise
 from random import Random
 from typing import Any
 
@@ -22,15 +22,16 @@ from streaming.simulation.faults import FAULT_NAMED, FAULTS, Fault
 from streaming.simulation.load.event_template import NameKind
 from streaming.simulation.load.fleet_spec import (
     JOIN_AND_LEAVE,
+    LAST_CLIENTS_LEAVE,
     FleetSpec,
     disruption_of,
     faults_named,
     templates_for,
 )
-from streaming.simulation.load.generated_fleet import GeneratedFleet, generated_fleet
+from streaming.simulation.load.generated_fleet import DAY_MS, GeneratedFleet, generated_fleet
 from streaming.simulation.load.generated_group import GeneratedGroup, GroupIdentity, GroupRound, new_names
-from streaming.simulation.load.group_template import FIRST_MINUTES, IDLE_MINUTES, ROUNDS_A_MINUTE, GroupTemplate
-from streaming.simulation.load.segment import WatchedGroup
+from streaming.simulation.load.group_template import FIRST_MINUTES, IDLE_MINUTES, GroupTemplate
+from streaming.simulation.load.segment import ROUND_MS, WatchedGroup
 from streaming.simulation.simulated_group import Shape, SimulatedGroup
 from tests.records import accepted
 
@@ -39,6 +40,8 @@ PART = GroupIdentity("other-cluster", "other-source", "orders-consumer", "orders
 SMALL = Shape(3, 2, 2, "AVG", False, 5, 20)
 USUAL = Shape(20, 2, 16, "AVG", False, 5, 20)
 FAULT = FAULT_NAMED["mixed_strategies"]
+ROUNDS_A_MINUTE = 60_000 // ROUND_MS
+HALF_A_MINUTE_MS = 30_000
 
 
 @pytest.fixture(scope="module")
@@ -255,6 +258,44 @@ def test_slower_rounds_are_as_far_apart_as_asked_for(template: GroupTemplate, ro
     assert seconds / (len(rounds) / 4) == pytest.approx(round_s, rel=0.02)
     markers = [event for group_round in rounds if isinstance(event := decode_event(group_round.events[-1]), Round)]
     assert [marker.ts for marker in markers] == [group_round.ts for group_round in rounds]
+
+
+@pytest.fixture(scope="module")
+def ending() -> GroupTemplate:
+    return GroupTemplate(SMALL, "m", [JOIN_AND_LEAVE, LAST_CLIENTS_LEAVE], HALF_A_MINUTE_MS)
+
+
+def test_rounds_are_those_of_a_collector_with_the_interval(ending: GroupTemplate) -> None:
+    fleet = fleet_of(ending, 3)
+    fleet.open()
+    rounds = list(islice(fleet.rounds, 3 * 100))
+    for number in range(3):
+        apart = {after.ts - before.ts for before, after in pairwise(rounds[number::3])}
+        assert apart <= set(range(HALF_A_MINUTE_MS - 100, HALF_A_MINUTE_MS + 100))
+    _, facts = folded(None, values(rounds))
+    assert {last_status(facts, group) for group in groups_of(facts)} == {"healthy"}
+    assert not [fact for fact in facts if isinstance(fact.payload, AlertFact | EventsLostFact)]
+
+
+def test_groups_end_and_new_ones_take_their_places(ending: GroupTemplate) -> None:
+    groups, lives_days, days = 4, 0.25, 5
+    fleet = fleet_of(ending, groups, lives_days=lives_days)
+    fleet.open()
+    rounds = list(islice(fleet.rounds, groups * days * DAY_MS // HALF_A_MINUTE_MS))
+    late = [one.ts - START_TS - number // groups * HALF_A_MINUTE_MS for number, one in enumerate(rounds)]
+    assert 0 <= min(late) <= max(late) < 2 * HALF_A_MINUTE_MS, "no group runs ahead of the others"
+    each: dict[str, list[GroupRound]] = {}
+    for one in rounds:
+        each.setdefault(one.group.identity.group, []).append(one)
+    replaced = groups * days / (lives_days + LAST_CLIENTS_LEAVE.lasts_s * 1000 / DAY_MS)
+    assert len(each) - groups == pytest.approx(replaced, rel=0.25)
+    ended = [of_group for of_group in each.values() if of_group[0].group.has_ended]
+    assert len(each) - groups <= len(ended) <= len(each)
+    _, facts = folded(None, values(ended[0]))
+    assert last_status(facts, ended[0][0].group.identity.group) == "empty"
+    alerts = {fact.payload.fingerprint: fact.payload for fact in facts if isinstance(fact.payload, AlertFact)}
+    assert alerts
+    assert {alert.state for alert in alerts.values()} == {"resolved"}, "an open alert would be kept for ever"
 
 
 def test_faults_that_cannot_be_had_are_refused() -> None:

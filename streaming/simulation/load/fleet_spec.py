@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.errors import ConfigError
 from streaming.simulation.faults import FAULT_NAMED, Fault
-from streaming.simulation.load.group_template import LASTS_S, Disruption, GroupTemplate
+from streaming.simulation.load.group_template import END, LASTS_S, Disruption, GroupTemplate
+from streaming.simulation.load.segment import ROUND_MS
 from streaming.simulation.simulated_group import Shape, SimulatedGroup
 
 CHURN = 0.001
@@ -21,7 +23,8 @@ class FleetSpec:
     """A fleet. ``queues``: those of a group's topic on all brokers; its retry topic has one more on each broker.
 
     ``churn``: the share of an idle group's rounds in which a client joins; it leaves two minutes later.
-    ``faulty``: the average share of groups with one of ``faults``.
+    ``faulty``: the average share of groups with one of ``faults``. ``lives_days``: after how many days, on average, all
+    clients of a group leave, and a new group takes its place; 0: never. ``round_ms``: the collector's interval.
     """
 
     groups: int
@@ -32,6 +35,8 @@ class FleetSpec:
     churn: float = CHURN
     faults: tuple[Fault, ...] = ()
     faulty: float = 0.0
+    lives_days: float = 0.0
+    round_ms: int = ROUND_MS
 
 
 def faults_named(names: Iterable[str]) -> tuple[Fault, ...]:
@@ -55,8 +60,9 @@ def templates_for(spec: FleetSpec, tell: Callable[[int, int], None] = lambda don
     for number, (shape, faults) in enumerate(wanted.items()):
         tell(number, len(wanted))
         everyday = () if shape.strategy == "CONFIG" else (JOIN_AND_LEAVE,)  # a client that joins has no list
-        disruptions = (*everyday, *map(disruption_of, faults))
-        templates.append(GroupTemplate(shape, f"{spec.seed}/{number}", disruptions))
+        last = (LAST_CLIENTS_LEAVE,) if spec.lives_days else ()
+        disruptions = (*everyday, *last, *map(disruption_of, faults))
+        templates.append(GroupTemplate(shape, f"{spec.seed}/{number}", disruptions, spec.round_ms))
     return templates
 
 
@@ -90,4 +96,13 @@ def _join(group: SimulatedGroup) -> Callable[[], object]:
     return lambda: None
 
 
+def _leave(group: SimulatedGroup) -> Callable[[], object]:
+    """All clients leave, for ever."""
+    for client in list(group.clients):
+        group.fleet.leave(client)
+    return lambda: None
+
+
 JOIN_AND_LEAVE = Disruption(JOIN, _join, lasts_s=120, afterwards_s=120)
+# A collector makes rounds of a group without members for so long.
+LAST_CLIENTS_LEAVE = Disruption(END, _leave, lasts_s=DEFAULT_POLICY.report_empty_ms // 1000, afterwards_s=0)

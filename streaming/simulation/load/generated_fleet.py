@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from random import Random
 
 from streaming.simulation.load.fleet_spec import JOIN, FleetSpec
 from streaming.simulation.load.generated_group import GeneratedGroup, GroupIdentity, GroupRound
-from streaming.simulation.load.group_template import IDLE_MINUTES, ROUNDS_A_MINUTE, GroupTemplate, RecordedDisruption
+from streaming.simulation.load.group_template import END, IDLE_MINUTES, GroupTemplate, RecordedDisruption
 from streaming.simulation.load.segment import CLUSTER
 
 WORDS = (
     "billing", "carts", "catalog", "coupons", "invoices", "ledger", "logistics", "members", "notices", "orders",
     "payments", "pricing", "refunds", "search", "shipping", "stock",
 )  # fmt: skip
+DAY_MS = 86_400_000
 
 
 class GeneratedFleet:
-    """A generated fleet. Groups take turns within a round. ``start_ts``: the start of the first group's first round."""
+    """A generated fleet. Groups take turns within a round. ``start_ts``: the start of the first group's first round.
 
-    def __init__(self, groups: Sequence[GeneratedGroup], start_ts: int) -> None:
-        self._groups, self._start_ts = groups, start_ts
-        self._round_ms = groups[0].template.idle[0].duration_ms // ROUNDS_A_MINUTE
+    ``further``: a new group that takes the place of one that has ended.
+    """
+
+    def __init__(
+        self, groups: Iterable[GeneratedGroup], start_ts: int, further: Callable[[], GeneratedGroup] | None = None
+    ) -> None:
+        self._groups, self._start_ts, self._further = list(groups), start_ts, further
+        template = self._groups[0].template
+        self._round_ms = template.idle[0].duration_ms // template.rounds_a_minute
         self._begun = 0
         self._round = -1
         self.rounds = self._take_rounds()
@@ -42,7 +49,10 @@ class GeneratedFleet:
     def _take_rounds(self) -> Iterator[GroupRound]:
         """The rounds of one group after the other, without an end."""
         for self._round in count(0):
-            for group in self._groups[: self._begun]:
+            for place, group in enumerate(self._groups[: self._begun]):
+                if self._further is not None and group.has_ended:
+                    group = self._groups[place] = self._further()
+                    group.open(self._starts(self._round, place))
                 yield group.next_round()
 
     def _starts(self, round_number: int, group_number: int) -> int:
@@ -51,16 +61,19 @@ class GeneratedFleet:
 
 def generated_fleet(spec: FleetSpec, templates: Sequence[GroupTemplate], start_ts: int) -> GeneratedFleet:
     """The fleet of this spec. The same spec gives the same events with other times."""
-    chooser = _DisruptionChooser(spec, templates)
-    groups = []
-    for number in range(spec.groups):
+    chooser, numbers = _DisruptionChooser(spec, templates), count()
+
+    def further() -> GeneratedGroup:
+        number = next(numbers)
         random = Random(f"{spec.seed}/{number}")
         name = f"{random.choice(WORDS)}-{number:05d}"
         source = f"simulation {spec.seed} {start_ts}"
         identity = GroupIdentity(CLUSTER, source, f"{name}-consumer", f"{name}-events")
-        template, idle_from = templates[number % len(templates)], random.randrange(IDLE_MINUTES * ROUNDS_A_MINUTE)
-        groups.append(GeneratedGroup(template, identity, random, chooser.next_disruption, idle_from))
-    return GeneratedFleet(groups, start_ts)
+        template = templates[number % len(templates)]
+        idle_from = random.randrange(IDLE_MINUTES * template.rounds_a_minute)
+        return GeneratedGroup(template, identity, random, chooser.next_disruption, idle_from)
+
+    return GeneratedFleet([further() for _ in range(spec.groups)], start_ts, further)
 
 
 class _DisruptionChooser:
@@ -68,13 +81,16 @@ class _DisruptionChooser:
 
     def __init__(self, spec: FleetSpec, templates: Sequence[GroupTemplate]) -> None:
         self._random = Random(f"{spec.seed}/chance")
-        self._joins = 1 - (1 - spec.churn) ** ROUNDS_A_MINUTE
+        self._joins = 1 - (1 - spec.churn) ** templates[0].rounds_a_minute
         breakable = sum(bool(_faults(template)) for template in templates)
         self._faulty = spec.faulty * len(templates) / breakable if breakable else 0.0
+        self._lives_ms = spec.lives_days * DAY_MS
 
     def next_disruption(self, group: GeneratedGroup, _ts: int) -> RecordedDisruption | None:
-        faults = _faults(group.template)
-        if faults and self._random.random() < self._breaks(faults[0], group.template.idle[0].duration_ms):
+        faults, idle_ms = _faults(group.template), group.template.idle[0].duration_ms
+        if self._lives_ms and self._random.random() < idle_ms / self._lives_ms:
+            return group.template.disruptions[END]
+        if faults and self._random.random() < self._breaks(faults[0], idle_ms):
             return self._random.choice(faults)
         return group.template.disruptions.get(JOIN) if self._random.random() < self._joins else None
 
@@ -87,4 +103,4 @@ class _DisruptionChooser:
 
 
 def _faults(template: GroupTemplate) -> list[RecordedDisruption]:
-    return [one for name, one in template.disruptions.items() if name != JOIN]
+    return [one for name, one in template.disruptions.items() if name not in (JOIN, END)]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from schemas.identity import host_of, is_retry_topic, java_order, retry_topic
 from schemas.records import group_key, record_values
 from streaming.simulation.load.event_template import SEQ, TS, NameKind, Placeholders
-from streaming.simulation.load.group_template import ROUNDS_A_MINUTE, GroupTemplate, RecordedDisruption
+from streaming.simulation.load.group_template import END, GroupTemplate, RecordedDisruption
 from streaming.simulation.load.segment import Segment
 
 _HOSTS = 254 * 256 * 256  # addresses in 10.0.0.0/8 whose last number is 1 to 254
@@ -122,6 +122,12 @@ class GeneratedGroup:
         self._start_idle(ts)
         return GroupRound(ts, self, events)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether its last round was made."""
+        last = self.template.disruptions.get(END)
+        return last is not None and self._segment is last.segment and self._index == len(last.segment.rounds)
+
     def next_round(self) -> GroupRound:
         """The next round, also of the next segment."""
         if self._index == len(self._segment.rounds):
@@ -154,7 +160,7 @@ class GeneratedGroup:
     def _start_idle(self, ts: int) -> None:
         """Begin an idle minute at ``idle_from``."""
         self._end()
-        self._idle_minute, index = divmod(self._idle_from, ROUNDS_A_MINUTE)
+        self._idle_minute, index = divmod(self._idle_from, self.template.rounds_a_minute)
         idle = self.template.idle[self._idle_minute]
         self._begin(idle, ts - index * idle.duration_ms // len(idle.rounds))
         self._index = index

@@ -72,10 +72,10 @@ def _runs_as(client: Consumer, config: ClientConfig | None) -> bool:
     return not (is_hindered or is_changed or rebalance.is_stuck or rebalance.keeps_old_locks)
 
 
-ROUNDS_A_MINUTE = 60_000 // ROUND_MS
 FIRST_MINUTES = 2  # in which what is new to the collector is told in full several times
 IDLE_MINUTES = EVERY_MS // 60_000  # within which everything is told in full once
 LASTS_S, AFTERWARDS_S = 240, 240
+END = "the group ends"  # the name of the last disruption of a group, after which there is no more round of it
 BACK_AFTER_MS = (10_000, 40_000)  # after a fault is mended: who was started again meanwhile needs some seconds
 # When a group is to be known in as few events as possible: rounds as far apart as its clock allows. At the end its
 # joins are no longer recent, nor is the news of its topics, so that the reports of the last round count at once.
@@ -100,13 +100,19 @@ class RecordedDisruption(NamedTuple):
 
 
 class GroupTemplate:
-    """The template of a shape. ``ages``: the index of each client's start, and its time before the first round."""
+    """The template of a shape. ``ages``: the index of each client's start, and its time before the first round.
 
-    def __init__(self, shape: Shape, seed: str, disruptions: Iterable[Disruption] = ()) -> None:
+    ``round_ms``: the collector's interval, of which a minute has a whole number.
+    """
+
+    def __init__(
+        self, shape: Shape, seed: str, disruptions: Iterable[Disruption] = (), round_ms: int = ROUND_MS
+    ) -> None:
         self.placeholders = Placeholders()
-        self._shape, self._seed = shape, seed
+        self._shape, self._seed, self._round_ms = shape, seed, round_ms
+        self.rounds_a_minute = 60_000 // round_ms
         watched, first_minutes = self._settled()
-        idle = [watched.record(ROUNDS_A_MINUTE) for _ in range(IDLE_MINUTES)]
+        idle = [watched.record(self.rounds_a_minute) for _ in range(IDLE_MINUTES)]
         self.first_minutes = segment_of(first_minutes, self.placeholders)
         self.idle = tuple(segment_of(minute, self.placeholders) for minute in idle)
         self.introduction = _introduction(first_minutes, idle, self.placeholders, self.idle[-1])
@@ -116,20 +122,20 @@ class GroupTemplate:
         self.disruptions = {disruption.name: self._record(disruption) for disruption in disruptions}
 
     def _settled(self) -> tuple[WatchedGroup, RecordedRounds]:
-        watched = WatchedGroup(SimulatedGroup(self._shape, self._seed))
-        return watched, watched.record(FIRST_MINUTES * ROUNDS_A_MINUTE)
+        watched = WatchedGroup(SimulatedGroup(self._shape, self._seed), self._round_ms)
+        return watched, watched.record(FIRST_MINUTES * self.rounds_a_minute)
 
     def _record(self, disruption: Disruption) -> RecordedDisruption:
         """The events of the same group again, up to the moment of the disruption."""
         watched, _ = self._settled()
-        watched.record(ROUNDS_A_MINUTE)
+        watched.record(self.rounds_a_minute)
         group, mended_ms = watched.group, disruption.lasts_s * 1000
         before = snapshot_of(group)
         undo = disruption.inject(group)
         group.fleet.clock.after(mended_ms, undo)
         for back_ms in BACK_AFTER_MS:
             group.fleet.clock.after(mended_ms + back_ms, restore, group, before)
-        recorded = watched.record((disruption.lasts_s + disruption.afterwards_s) * 1000 // ROUND_MS)
+        recorded = watched.record((disruption.lasts_s + disruption.afterwards_s) * 1000 // self._round_ms)
         return RecordedDisruption(segment_of(recorded, self.placeholders), mended_ms)
 
 
@@ -146,7 +152,7 @@ def _introduction(
     for minute in idle:
         for index, events in enumerate(minute.rounds):
             for event in chain.from_iterable(map(_told, events)):
-                later_ms = KNOWN_AFTER_MS - index * ROUND_MS
+                later_ms = KNOWN_AFTER_MS - index * minute.round_ms
                 last[_subject(event)] = event_template(event, placeholders, minute.origin, later_ms)
     rounds = [
         [*heartbeats, template_of(bare)],
@@ -154,7 +160,9 @@ def _introduction(
         [*routes, *last.values(), template_of(bare, later_ms=KNOWN_AFTER_MS)],
     ]
     marker_ms = (0, *ROUNDS_BEFORE_MS, KNOWN_AFTER_MS)
-    return Segment(tuple(map(tuple, rounds)), marker_ms, KNOWN_AFTER_MS + ROUND_MS, last_minute.increments, ())
+    return Segment(
+        tuple(map(tuple, rounds)), marker_ms, KNOWN_AFTER_MS + first_minutes.round_ms, last_minute.increments, ()
+    )
 
 
 def _told(event: AnyEvent) -> Iterator[AssignmentReport | ConsumeProgress]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schemas.events import AnyEvent, Round
 from streaming.collector.probing.policy import DEFAULT_POLICY
@@ -20,6 +20,7 @@ class RecordedRounds:
     """The events of a collector, round by round. ``end``: what begins the rounds after them."""
 
     rounds: list[list[AnyEvent]]
+    round_ms: int
     origin: Origin
     end: Origin
 
@@ -32,12 +33,14 @@ class RecordedRounds:
 class WatchedGroup:
     """A settled group, and a collector that begins to watch it. The time is just before a round."""
 
-    def __init__(self, group: SimulatedGroup) -> None:
-        self.group = group
+    def __init__(self, group: SimulatedGroup, round_ms: int = ROUND_MS) -> None:
+        self.group, self._round_ms = group, round_ms
         self._events: list[AnyEvent] = []
         group.warm_up()
         self._before = self._origin()
-        Collector(group.fleet, CLUSTER, self._events.append, list_jitter_ms=1).start()  # each minute is like the last
+        policy = replace(DEFAULT_POLICY, interval_ms=round_ms)
+        collector = Collector(group.fleet, CLUSTER, self._events.append, policy, list_jitter_ms=1)
+        collector.start()  # each minute is like the last
 
     def record(self, rounds: int) -> RecordedRounds:
         """Record the next rounds. Changes of the group since the last call are part of them."""
@@ -45,7 +48,7 @@ class WatchedGroup:
         while not (markers := [event for event in self._events if isinstance(event, Round)]):
             fleet.run(_LOOK_S)
         began = markers[0].round
-        fleet.clock.run_until(began + rounds * ROUND_MS - 1)
+        fleet.clock.run_until(began + rounds * self._round_ms - 1)
         blocks: list[list[AnyEvent]] = [[]]
         for event in self._events:
             blocks[-1].append(event)
@@ -53,7 +56,7 @@ class WatchedGroup:
                 blocks.append([])
         self._events[:] = blocks.pop()  # what came since is part of the next round
         self._before = self._origin()
-        return RecordedRounds(blocks, before._replace(ts=began), self._before)
+        return RecordedRounds(blocks, self._round_ms, before._replace(ts=began), self._before)
 
     def _origin(self) -> Origin:
         fleet = self.group.fleet
@@ -91,7 +94,7 @@ def segment_of(recorded: RecordedRounds, placeholders: Placeholders) -> Segment:
     return Segment(
         tuple(tuple(event_template(event, placeholders, origin) for event in events) for events in recorded.rounds),
         tuple(events[-1].ts - origin.ts for events in recorded.rounds),
-        len(recorded.rounds) * ROUND_MS,
+        len(recorded.rounds) * recorded.round_ms,
         tuple(increments),
         tuple(restarts),
     )
