@@ -4,21 +4,25 @@ The month ends now, because no event may come from the future. So the tables hav
 maintenance runs as if it were that day, and everything is kept for seven days.
 """
 
+import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 from bench.endure.fast_job import FastJob, Work
+from bench.endure.figures import HOUR_S
 from bench.endure.fleet import Fleet, FleetPlan
+from bench.endure.hotspot import MB
 from bench.endure.programs import KAFKA_KEEPS, PARTITIONS, Recording, stop_by_signals, write_toml
-from bench.endure.samples import Commits, Figures, of_folders, of_job, of_kafka, spark_metrics
+from bench.endure.samples import Commits, Figures, Spent, of_folders, of_job, of_kafka, spark_metrics
 from bench.results import say
 from streaming.loopback.kafka import LoopbackKafka
 
 TOPIC = "month"
 DAYS, ROUND_S = 30, 30  # 17,280,000 rounds of 200 groups
-A_SHARE, AHEAD = 10_000, 40_000  # rounds that are sent at a time, and that may wait in Kafka
+A_BATCH = 100  # rounds of each group, 50 virtual minutes, that a batch reads at most
+A_SHARE, AHEAD = 50, 200  # rounds of each group that are sent at a time, and that may wait in Kafka
 LOOK_S = 0.5
 SENT = "feed.rounds"
 
@@ -29,10 +33,10 @@ def run_fast(folder: Path, recording: Recording, groups: int, start_ts: int, sto
     with LoopbackKafka(folder / "kafka") as kafka:
         if is_new:
             kafka.create_topic(TOPIC, PARTITIONS, KAFKA_KEEPS)
-        config = _configure(folder, kafka.bootstrap_servers)
+        config = _configure(folder, kafka.bootstrap_servers, groups)
         plan = FleetPlan(groups, ROUND_S, start_ts, kafka.bootstrap_servers, TOPIC)
         with FastJob(config) as job, Fleet(plan) as fleet:
-            month = _Month(folder, job, fleet, int(recording.last.get(SENT, 0)), start_ts)
+            month = _Month(folder, job, fleet, groups, int(recording.last.get(SENT, 0)), start_ts)
             job.wait_until_started()
             say("the fast run has begun")
             stop_by_signals(stop)
@@ -42,31 +46,35 @@ def run_fast(folder: Path, recording: Recording, groups: int, start_ts: int, sto
                 if recording.is_due:
                     recording.write(month.figures())
             recording.write(month.figures())
+            say(month.in_words())
             job.stop()
 
 
 class _Month:
     """The month: what was sent of it, and how far the job is."""
 
-    def __init__(self, folder: Path, job: FastJob, fleet: Fleet, sent: int, start_ts: int) -> None:
+    def __init__(self, folder: Path, job: FastJob, fleet: Fleet, groups: int, sent: int, start_ts: int) -> None:
         self._folder, self._job, self._fleet = folder, job, fleet
+        self._share, self._ahead = A_SHARE * groups, AHEAD * groups
         self._sent, self._before = sent, sent
         self._began = datetime.fromtimestamp(start_ts / 1000, timezone.utc)
         self._now = datetime.fromtimestamp(fleet.skip(sent) / 1000, timezone.utc)
         self._maintained = self._now.date()
         self._commits = Commits(folder / "tables" / "facts")
-        self._work = Work(0, 0, 0.0)
+        self._work, self._spent = Work(), Spent(job.pid)
+        self._first_days, self._first_s = self._days, time.monotonic()
 
     @property
     def is_over(self) -> bool:
-        return self._now >= self._began + timedelta(days=DAYS)
+        """Whether the job has read all of the month."""
+        return self._is_sent and self._job.work().records >= self._sent - self._before
 
     def go_on(self) -> None:
         """Send rounds while few wait, and maintain after each virtual day."""
         read = self._job.work().records
-        while self._sent - self._before - read + A_SHARE <= AHEAD and not self.is_over:
-            self._now = datetime.fromtimestamp(self._fleet.send(A_SHARE) / 1000, timezone.utc)
-            self._sent += A_SHARE
+        while self._sent - self._before - read + self._share <= self._ahead and not self._is_sent:
+            self._now = datetime.fromtimestamp(self._fleet.send(self._share) / 1000, timezone.utc)
+            self._sent += self._share
         if self._now.date() > self._maintained:
             self._job.maintain(self._now)
             self._maintained = self._now.date()
@@ -75,23 +83,42 @@ class _Month:
         before, self._work = self._work, self._job.work()
         found: Figures = {
             SENT: self._sent,
-            "feed.days": (self._now - self._began) / timedelta(days=1),
+            "feed.days": self._days,
             "run.batches": self._work.batches,
             "run.rounds": self._work.records,
+            "run.facts": self._work.facts,
+            "run.state_mb": self._work.state_bytes / MB,
         }
         if self._work.batches > before.batches:
             found["run.batch_s"] = (self._work.seconds - before.seconds) / (self._work.batches - before.batches)
+        if self._work.records > before.records:
+            found["run.round_cpu_us"] = self._spent.look() / (self._work.records - before.records) * 1e6
         found |= of_job(self._job.pid, self._folder) | of_kafka() | of_folders(self._folder)
         return found | {"facts.commits": self._commits.look()["facts.commits"]}
 
+    def in_words(self) -> str:
+        """How fast this life went."""
+        took_h = (time.monotonic() - self._first_s) / HOUR_S
+        days, rounds = self._days - self._first_days, self._job.work().records
+        a_second, a_round = rounds / took_h / HOUR_S, self._job.work().facts / max(1, rounds)
+        return f"{days / took_h:.1f} virtual days an hour, {a_second:,.0f} rounds a second, {a_round:.2f} facts a round"
 
-def _configure(folder: Path, kafka: str) -> Path:
-    """The defaults, but for places, and maintenance, which the run does itself."""
+    @property
+    def _days(self) -> float:
+        return (self._now - self._began) / timedelta(days=1)
+
+    @property
+    def _is_sent(self) -> bool:
+        return self._days >= DAYS
+
+
+def _configure(folder: Path, kafka: str, groups: int) -> Path:
+    """The defaults, but for places, batches one after the other, and maintenance, which the run does itself."""
     file = folder / "evenkeel.toml"
     values: dict[str, dict[str, Any]] = {
-        "source": {"topic": TOPIC, "bootstrap_servers": kafka},
+        "source": {"topic": TOPIC, "bootstrap_servers": kafka, "max_offsets_per_trigger": A_BATCH * groups},
         "tables": {"path": str(folder / "tables")},
-        "job": {"checkpoint": str(folder / "checkpoint"), "maintenance": False},
+        "job": {"checkpoint": str(folder / "checkpoint"), "maintenance": False, "trigger_seconds": 0},
         "spark.settings": spark_metrics(folder),
     }
     write_toml(file, values)

@@ -31,11 +31,13 @@ REPLACED_KEPT = "interval 10 minutes"  # of the clock, files of the facts that m
 
 
 class Work(NamedTuple):
-    """The work of the job since its start."""
+    """The work of the job since its start, and the size of its state."""
 
-    records: int
-    batches: int
-    seconds: float
+    records: int = 0
+    batches: int = 0
+    seconds: float = 0.0
+    facts: int = 0
+    state_bytes: int = 0
 
 
 class FastJob(Child):
@@ -77,11 +79,12 @@ class _Counts(RecordsRead):
 
     def __init__(self) -> None:
         super().__init__()
-        self.work = Work(0, 0, 0.0)
+        self.work = Work()
 
     def ended(self, took_s: float, now_ms: int) -> None:
         super().ended(took_s, now_ms)
-        self.work = Work(self.records, self.work.batches + 1, self.work.seconds + took_s)
+        batches, seconds = self.work.batches + 1, self.work.seconds + took_s
+        self.work = Work(self.records, batches, seconds, self._facts, sum(self._state_bytes.values()))
 
 
 class _Job:

@@ -7,21 +7,22 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from bench.child import Child
-from bench.slower_rounds import slower
 from streaming.feed.console_producer import ConsoleProducer
 from streaming.simulation.load.fleet_spec import FleetSpec, faults_named, templates_for
 from streaming.simulation.load.generated_fleet import generated_fleet
 from streaming.simulation.load.generated_group import GroupRound
 
-CHURN = 0.02  # of the rounds of a healthy group, in which a client joins: it is one in ten of the group's minutes
-FAULTY = 0.05
+CLIENTS, QUEUES = 6, 16  # of each group
+CHURN = 0.004  # of the rounds of a group at rest, in which a client joins, and leaves again: 11 times a day
+FAULTY = 0.02  # of the groups, at a time: a fault of four minutes comes to each group seven times a day
+LIVES_DAYS = 4.0  # of a group, on average: then its clients leave, and a group with a new name takes its place
 
 
 class FleetPlan(NamedTuple):
-    """The fleet and where its rounds go. The same plan gives the same rounds."""
+    """The fleet and where its rounds go. The same plan gives the same rounds. ``round_s``: the collector's interval."""
 
     groups: int
-    round_s: float
+    round_s: int
     start_ts: int
     kafka: str
     topic: str
@@ -64,8 +65,16 @@ def _serve(pipe: Connection, plan: FleetPlan) -> None:
 
 
 def _rounds(plan: FleetPlan) -> Iterator[GroupRound]:
-    spec = FleetSpec(plan.groups, churn=CHURN, faults=faults_named(["all"]), faulty=FAULTY)
-    templates = [slower(template, plan.round_s) for template in templates_for(spec)]
-    fleet = generated_fleet(spec, templates, plan.start_ts)
+    spec = FleetSpec(
+        plan.groups,
+        CLIENTS,
+        QUEUES,
+        churn=CHURN,
+        faults=faults_named(["all"]),
+        faulty=FAULTY,
+        lives_days=LIVES_DAYS,
+        round_ms=1000 * plan.round_s,
+    )
+    fleet = generated_fleet(spec, templates_for(spec), plan.start_ts)
     fleet.open()
     return fleet.rounds

@@ -58,8 +58,11 @@ MEASURES = (
     Measure(r"logs\.\w+", "", 0.1, of_process=False),
     Measure(r"\w+\.(trigger|batch|latency_p50|latency_p99|scrape)_s", "s", 0.1),
     Measure(r"web\.page_ms", "ms", 20),
+    Measure(r"run\.round_cpu_us", "µs", 5),
     Measure(r"run\.(batches|rounds)", "", 0.05, Shape.RATE, bad=Verdict.FALLS),
-    Measure(r"\w+\.(commits|requests|pages)", "", 0.05, Shape.RATE, open_in=PARTS, why="as many as the faults make"),
+    Measure(
+        r"\w+\.(commits|requests|pages|facts)", "", 0.05, Shape.RATE, open_in=PARTS, why="as many as the faults make"
+    ),
     Measure(r"\w+\.lag_s", "s", 2),
     Measure(r"\w+\.state_mb", "MB", 0.5),
     Measure(r"notifier\.\w+", "", 5),

@@ -43,6 +43,28 @@ def of_job(pid: int, folder: Path) -> Figures:
     return found | {"run.trigger_s": None if trigger_ms is None else trigger_ms / 1000}
 
 
+class Spent:
+    """The processor time of a process and of all below it."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._each: dict[int, float] = {}
+        self.look()
+
+    def look(self) -> float:
+        """The seconds since the last look."""
+        before, self._each = self._each, dict(self._now())
+        return sum(seconds - before.get(pid, 0.0) for pid, seconds in self._each.items())
+
+    def _now(self) -> Iterator[tuple[int, float]]:
+        with suppress(psutil.NoSuchProcess):
+            top = psutil.Process(self._pid)
+            for one in (top, *top.children(recursive=True)):
+                with suppress(psutil.NoSuchProcess):
+                    times = one.cpu_times()
+                    yield one.pid, times.user + times.system
+
+
 def of_kafka() -> Figures:
     """Of the broker that this process has started."""
     for child in _children(os.getpid(), recursive=True):

@@ -1,20 +1,24 @@
 """What a run of hours is judged by: made-up series that grow, stay, step, and rise and fall like a heap."""
 
 import json
+import os
 import random
 import struct
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from bench.endure.fast import A_SHARE, AHEAD, DAYS, ROUND_S, _Month
+from bench.endure.fast import A_BATCH, A_SHARE, AHEAD, DAYS, ROUND_S, _Month
 from bench.endure.fast_job import Work
 from bench.endure.figures import DAY_S, Point, Verdict, floors, judged, rates, slope_of
 from bench.endure.hotspot import counters, memory
 from bench.endure.measures import FAST, LIVE, failing, measure_of, rows_of
 from bench.endure.programs import Recording
 from bench.endure.report import ABOUT, LINES, PAGE, PLOTS, read_lines, write_report
-from bench.endure.samples import Commits, of_folder, of_spark, of_tables, series, total
+from bench.endure.samples import Commits, Spent, of_folder, of_spark, of_tables, series, total
 
 HOURS_S = 9_000.0  # of a run: two and a half
 EVERY_S = 30
@@ -202,6 +206,19 @@ def test_latency_is_from_the_oldest_fact_of_a_commit(tmp_path: Path):
     assert looks.look() == {"facts.commits": 3}, "each commit counts once"
 
 
+def test_processor_time_is_that_of_a_process_and_its_children_since_the_last_look():
+    spent = Spent(os.getpid())
+    began_s = sum(os.times()[:2])
+    with subprocess.Popen([sys.executable, "-c", "sum(range(10**7))\ninput()"], stdin=subprocess.PIPE) as child:
+        taken, deadline_s = 0.0, time.monotonic() + 60
+        while taken < 0.1 and time.monotonic() < deadline_s:
+            time.sleep(0.05)
+            taken += spent.look()
+        child.communicate(b"\n")
+    assert taken >= 0.1
+    assert taken > sum(os.times()[:2]) - began_s
+
+
 def test_prometheus_text_is_summed_by_name():
     text = '# HELP a b\na{x="1"} 2\na{x="2"} 3.5\na_count 9\n'
     assert (total(text, "a"), total(text, "a_count"), total(text, "b")) == (5.5, 9, None)
@@ -249,6 +266,7 @@ def test_what_hotspot_counts_is_read(tmp_path: Path):
 
 
 START_TS = 1_790_035_200_000  # midnight
+GROUPS = 200
 
 
 class StillFleet:
@@ -259,22 +277,23 @@ class StillFleet:
 
     def send(self, rounds):
         self.sent += rounds
-        return START_TS + self.sent * ROUND_S * 1000 // 200
+        return START_TS + self.sent * ROUND_S * 1000 // GROUPS
 
     skip = send
 
 
 class StillJob:
-    """A job that reads what it is given, half a share behind."""
+    """A job that reads half of what waits at each look."""
 
     def __init__(self, fleet):
         self.fleet, self.before, self.most_waiting, self.maintained, self.read = fleet, fleet.sent, 0, [], 0
+        self.pid = os.getpid()
 
     def work(self):
         waiting = self.fleet.sent - self.before - self.read
         self.most_waiting = max(self.most_waiting, waiting)
-        self.read += max(0, waiting - A_SHARE // 2)
-        return Work(self.read, 0, 0.0)
+        self.read += -(-waiting // 2)
+        return Work(self.read)
 
     def maintain(self, virtual_now):
         self.maintained.append(virtual_now.date())
@@ -282,7 +301,7 @@ class StillJob:
 
 def played_month(tmp_path, sent=0):
     fleet = StillFleet()
-    month = _Month(tmp_path, job := StillJob(fleet), fleet, sent, START_TS)
+    month = _Month(tmp_path, job := StillJob(fleet), fleet, GROUPS, sent, START_TS)
     job.before = fleet.sent
     while not month.is_over:
         month.go_on()
@@ -292,12 +311,13 @@ def played_month(tmp_path, sent=0):
 def test_a_month_is_maintained_after_each_of_its_days_and_little_waits(tmp_path: Path):
     fleet, job = played_month(tmp_path)
     assert len(job.maintained) == len(set(job.maintained)) == DAYS
-    assert fleet.sent == pytest.approx(DAYS * 86_400 // ROUND_S * 200, abs=A_SHARE)
-    assert job.most_waiting <= AHEAD
+    assert fleet.sent == pytest.approx(DAYS * 86_400 // ROUND_S * GROUPS, abs=A_SHARE * GROUPS)
+    assert A_BATCH * GROUPS <= job.most_waiting <= AHEAD * GROUPS
+    assert job.read == fleet.sent, "the month is over once the job has read all of it"
 
 
 def test_a_month_goes_on_after_the_rounds_that_were_sent(tmp_path: Path):
-    of_a_day = 86_400 // ROUND_S * 200
+    of_a_day = 86_400 // ROUND_S * GROUPS
     fleet, job = played_month(tmp_path, sent=20 * of_a_day)
     assert len(job.maintained) == DAYS - 20
-    assert fleet.sent == pytest.approx(DAYS * of_a_day, abs=A_SHARE)
+    assert fleet.sent == pytest.approx(DAYS * of_a_day, abs=A_SHARE * GROUPS)
