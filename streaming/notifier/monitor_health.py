@@ -22,6 +22,7 @@ CONTRADICTED_MS = (
 KAFKA_ASKED_MS = 20_000  # the job asks Kafka every 5 s, and waits 10 s for the answer
 LONG_BATCH_MS = 10_000  # batches take a second or two if the job keeps up
 SLOTS_NOT_SEEN = "slots_not_seen"
+OF_A_SLOW_JOB = ("job_slow", "reads_old")
 
 _OF_THE_JOB = ("batch_ms", "batch_ended_ts", "working_ms", "kafka_ts", "kafka_error", "unread", "quiet_since_ts")
 
@@ -85,6 +86,16 @@ def cluster_trouble(
 def hides_alerts(trouble: MonitorTrouble) -> bool:
     """True if all alerts of the trouble's cluster may be out of date."""
     return trouble.kind != "monitor_contradicted" and trouble.why != SLOTS_NOT_SEEN
+
+
+def is_not_over(trouble: MonitorTrouble, known: Mapping[str, ClusterHealth]) -> bool:
+    """True if the job that was too slow still is, though its newest batch has just made the cluster seen.
+
+    A job with more groups than it can take ends one long batch after the other. Each of them would be an end of the
+    trouble, and the next one its beginning.
+    """
+    seen = _evidence(known.get(trouble.cluster))
+    return trouble.why in OF_A_SLOW_JOB and bool(seen.unread) and _is_slow(seen)
 
 
 def _slots_not_seen(cluster: str, health: ClusterHealth, now: int, limits: MonitorLimits) -> MonitorTrouble | None:

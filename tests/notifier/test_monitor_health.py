@@ -270,6 +270,38 @@ def test_a_job_between_late_and_blind_does_not_page_each_time() -> None:
     assert len({notice.key for notice in sink.told}) == 1
 
 
+def of_batches(at: int, took: int, lag: int, unread: int, rounds: int = 3) -> Fact:
+    """The job's health as a batch ends that took so many seconds, or, without rounds, while the next one is made."""
+    fact, ended = health(at=at, lag=lag, rounds=rounds), {"batch_ms": took * S, "batch_ended_ts": NOW + at * S}
+    return replace(fact, payload=replace(fact.payload, unread=unread, kafka_ts=fact.ts, **ended))
+
+
+@pytest.mark.parametrize("took", [45, 70])
+def test_a_job_with_too_many_groups_is_one_trouble_until_a_batch_is_short_again(took: int) -> None:
+    """Each batch shows the cluster, and the next one takes as long again."""
+    sink = watching()
+    sink.poll(0, [of_batches(0, 1, 1, 5)])
+    ends = range(took, 10 * took, took)
+    for at in range(1, ends[-1] + 1):
+        seen = [of_batches(at, took, took, 400)] if at in ends else []
+        sink.poll(at, seen or ([of_batches(at, took, at % took + took, 400, rounds=0)] if at % HEALTH_S == 0 else []))
+    assert {status for status, _, _ in troubles(sink)} == {"firing"}
+    assert len({notice.key for notice in sink.told}) == 1
+    sink.poll(ends[-1] + 2, [alert(at=ends[-1] + 1)])
+    assert (("firing", ("g",)) in sink.says()) == (took < LIMITS.late_ms // S), "what it sees in time is sent meanwhile"
+    sink.poll(ends[-1] + 5, [of_batches(ends[-1] + 5, 4, 4, 5)])
+    assert troubles(sink)[-1][0] == "resolved"
+
+
+def test_one_long_batch_calls_nobody() -> None:
+    sink = watching()
+    sink.poll(0, [of_batches(0, 1, 1, 5)])
+    for at in range(1, 120):
+        took = 33 if at == 33 else 1
+        sink.poll(at, [of_batches(at, took, took, 5)] if at >= 33 else [])
+    assert troubles(sink) == []
+
+
 def test_a_notifier_that_starts_while_a_job_is_late_gives_no_all_clear_before_it_has_heard_of_it() -> None:
     sink = watching()
     sink.poll(0, [health(at=0)])
