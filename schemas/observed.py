@@ -304,14 +304,16 @@ class MembersSplit(Part, frozen=True, kw_only=True):
 
 
 class NotPolled(Part, frozen=True, kw_only=True):
-    """``waiting`` messages wait in the queues, and no client has polled the first of them for ``silent_ms``.
-
-    ``closed``: their brokers let nobody of the group consume; null: that is not known of all of them.
-    """
+    """``waiting`` messages wait in the queues, and no client has polled the first of them for ``silent_ms``."""
 
     waiting: int
     silent_ms: int
-    closed: bool | None = None
+
+
+class RefusedByBrokers(Part, frozen=True, kw_only=True):
+    """Brokers that let nobody of the group consume: ``consumeEnable`` is false, or the group does not exist there."""
+
+    broker_names: tuple[str, ...]
 
 
 class SilentSinceProxy(Part, frozen=True, kw_only=True):
@@ -464,6 +466,7 @@ class Observed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     head_blocked: HeadBlocked | None = None
     consumed_again: ConsumedAgain | None = None
     revive_behind: ReviveBehind | None = None
+    refused_by_brokers: RefusedByBrokers | None = None
 
 
 def counted(number: int) -> int:

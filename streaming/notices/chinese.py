@@ -107,6 +107,12 @@ CHINESE = Language(
             "把这些队列加到某个成员的配置中：其余成员不会自动接管",
             "重启配置中有这些队列的客户端；若是最近修改配置漏掉了它们，回滚该修改",
         ),
+        "BROKER_REFUSES_GROUP": Advice(
+            "Broker 拒绝该消费组",
+            "该 Broker 不让消费组的任何成员消费，因此没有客户端轮询；重启客户端没有用",
+            "比较消费组在各 Broker 上的配置；若非有意为之，执行 mqadmin updateSubGroup -n NAMESRV -b BROKER_ADDRESS"
+            " -g GROUP -s true，其他选项与其余 Broker 相同（顺序消费组加 -o true），否则会变为默认值",
+        ),
         "PROXY_AWAY": Advice(
             "Proxy 中断后不再消费",
             "自 Proxy 停止应答起，这些客户端没有再轮询，部分 SDK 不会自行恢复",

@@ -139,6 +139,7 @@ def _retry_topic(alert: OpenAlert, site: Site) -> Command:
 
 _COMMANDS: dict[NextStep, Next] = {
     NextStep.CONNECTIONS: _of_group("consumerConnection"),
+    NextStep.SETTINGS: _of_group("getConsumerConfig"),
     NextStep.STATUS: _of_group("consumerStatus"),
     NextStep.PROGRESS: _of_group("consumerProgress"),
     NextStep.CLIENT: _of_client(""),

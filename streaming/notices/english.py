@@ -108,6 +108,13 @@ ENGLISH = Language(
             "add the queues to a member's list: without that no member takes them over",
             "restart the client whose list contains them, or roll back the last change of the lists",
         ),
+        "BROKER_REFUSES_GROUP": Advice(
+            "the broker refuses the group",
+            "the broker lets nobody of the group consume, so no client polls there; a restart of clients does not help",
+            "compare the group on all brokers; unless this is on purpose, run mqadmin updateSubGroup -n NAMESRV"
+            " -b BROKER_ADDRESS -g GROUP -s true with its other options as elsewhere (-o true if it is FIFO), or they"
+            " get their defaults",
+        ),
         "PROXY_AWAY": Advice(
             "silent since a proxy was away",
             "the clients have not polled since a proxy stopped answering, and some SDKs do not come back by themselves",

@@ -60,8 +60,9 @@ ENGLISH_EVIDENCE = Sentences(
         o.MemberListsDiffer: "{lists}",
         o.MembersSplit: "{at_brokers} {at_brokers:#is|are} connected to brokers, and {at_proxies} to proxies: neither"
         " side knows the other, and each consumes every queue",
-        o.NotPolled: "{waiting} {waiting:#message waits|messages wait}, and no client has polled for {silent_ms:s} s"
-        "{closed:?; the group is set not to consume there, or does not exist there|}",
+        o.NotPolled: "{waiting} {waiting:#message waits|messages wait}, and no client has polled for {silent_ms:s} s",
+        o.RefusedByBrokers: "{broker_names} {broker_names:#has|have} consumeEnable=false for the group, or"
+        " {broker_names:#has|have} no such group",
         o.SilentSinceProxy: "{clients} {clients:#is|are} listed; the last poll was seen before proxy {proxies} stopped"
         " answering, {away_ms:s} s ago",
         o.ReviveBehind: "{broker_names} {broker_names:#has|have} {records} {records:#record|records} of POP left to"

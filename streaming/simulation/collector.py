@@ -37,8 +37,9 @@ class Collector:
         self._translation = ClusterTranslation(cluster, source)
         self._group = self._translation.group(fleet.group)
         addresses = {name: name for name in fleet.brokers}
-        self._proxies, self._look_ts = Proxies(), 0
-        self._lacking = LackingGroups()
+        self._proxies, self._lacking = Proxies(), LackingGroups()
+        self._knowing: dict[str, bool] = {}  # brokers, and whether the group was in the list that each gave last
+        self._look_ts = 0
         self._shared = Shared(
             self._translation, policy, self._transport, addresses, self._emit,
             proxies=self._proxies, is_closed=self._is_closed,
@@ -74,7 +75,7 @@ class Collector:
         began_ts = self._fleet.now
         self._transport.begin_round()
         self._learn_settings()
-        self._find_proxies()
+        self._look()
         known_by = [broker.name for broker in self._fleet.brokers.values() if broker.knows_group]
         rounding = self._probe.round(self._transport.clock.now_ms(), known_by)
         await self._transport.all([self._shared.routes.learn_due(set(self._probe.topics)), rounding])
@@ -93,15 +94,19 @@ class Collector:
             self._group.take(answer)
 
     def _is_closed(self, broker: str, group: str, all_push: bool) -> bool:
-        """``DirectoryProbe.is_closed``, by settings that are read in every round here."""
+        """``DirectoryProbe.is_closed``, by settings that are read in every round here, except whether there are any."""
         asked, now = self._fleet.brokers[broker], self._transport.clock.steady_ms()
-        if self._lacking.lacks(broker, group, asked.is_up and all_push and not asked.knows_group, now):
+        knows = self._knowing.get(broker) if asked.is_up and all_push else None
+        if self._lacking.lacks(broker, group, knows, self._look_ts, now):
             return True
         return asked.is_up and asked.knows_group and not asked.consume_enable
 
-    def _find_proxies(self) -> None:
-        """Brokers list the proxies that are connected to them, and lose one as soon as its process ends."""
-        now = self._transport.clock.steady_ms()
-        if now - self._look_ts >= GROUPS_MS and any(broker.is_up for broker in self._fleet.brokers.values()):
+    def _look(self) -> None:
+        """Ask brokers which groups they know, and which proxies are connected to them. They lose one as soon as its
+        process ends.
+        """
+        now, brokers = self._transport.clock.steady_ms(), self._fleet.brokers.values()
+        if now - self._look_ts >= GROUPS_MS and any(broker.is_up for broker in brokers):
             self._look_ts = now
+            self._knowing |= {broker.name: broker.knows_group for broker in brokers if broker.is_up}
             self._proxies.found((proxy.address for proxy in self._fleet.proxies.values() if proxy.is_up), now)

@@ -273,6 +273,33 @@ def test_a_broker_that_comes_back_is_given_time_to_learn_of_the_group(
     play(scene, FakeCluster(groups={"g": group}), EACH_ROUND)
 
 
+def test_a_broker_that_knew_the_group_lacks_it_when_a_second_list_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its clients are there: the next poll of one would have made the group again."""
+
+    async def scene(told: Told) -> None:
+        await told.round()
+        directory, clock = told.probe.directory, SimpleNamespace(now=told.probe.clock.steady_ms())
+        clock.steady_ms = lambda: clock.now
+        monkeypatch.setattr(directory, "_clock", clock)
+
+        async def is_closed_after(ms: int, all_push: bool = True) -> bool:
+            clock.now += ms
+            await directory.learn()
+            return directory.is_closed("broker-b", "g", all_push)
+
+        assert not await is_closed_after(10_000)
+        group.settings_on["broker-b"] = None
+        assert [await is_closed_after(ms) for ms in (10_000, 10_000, 20_000, 10_000)] == [False, False, False, True]
+        group.settings_on["broker-b"] = {}
+        assert [await is_closed_after(ms) for ms in (20_000, 10_000)] == [True, False]
+        group.settings_on["broker-b"] = None
+        assert [await is_closed_after(30_000, all_push=False) for _ in range(9)] == [False] * 9
+        assert [await is_closed_after(30_000) for _ in range(4)] == [False, False, False, True]
+
+    group = FakeGroup([FakeClient(GRPC)])
+    play(scene, FakeCluster(groups={"g": group}), EACH_ROUND)
+
+
 def test_members_are_all_push_consumers_if_each_list_says_so() -> None:
     polls = PollSchedule()
     assert not polls.all_push  # nobody says how they consume

@@ -118,7 +118,8 @@ def test_a_broker_that_lets_nobody_consume_is_found_soon_whoever_was_busy(group:
     fleet.closed = {"a"}
     fleet.run(40)
     assert fleet.alert("UNPOLLED").state == "firing"
-    assert "the group is set not to consume there" in said(fleet.alert("UNPOLLED"))
+    assert fleet.alert("UNPOLLED").cause == "BROKER_REFUSES_GROUP"
+    assert "a has consumeEnable=false for the group, or has no such group" in said(fleet.alert("UNPOLLED"))
     assert (places(fleet)["a"].closed, places(fleet)["b"].closed) == (True, None)
     assert fleet.kinds() == {"a": {"UNPOLLED"}, "b": {"POLLED"}}
     fleet.closed, fleet.popped, fleet.polls = set(), set(BROKERS), dict.fromkeys(BROKERS, 2)

@@ -240,6 +240,11 @@ def _by_kind() -> dict[str, Notice]:
                   queues=queues(0, 1, expected=None), clients=(client(A, 7, start_ts=()), client(B, 8, start_ts=())),
                   **waits),
         ),
+        "BROKER_REFUSES_GROUP": notice(
+            alert("UNPOLLED", "BROKER_REFUSES_GROUP", o.NotPolled(waiting=980, silent_ms=95_000),
+                  o.RefusedByBrokers(broker_names=("broker-a",)),
+                  queues=queues(0, 1, expected=None), **waits),
+        ),
         "HEAD_BLOCKED": notice(
             alert("HEAD_BLOCKED", None,
                   o.HeadBlocked(queues=(o.BlockedQueue("broker-a", 1, 90_400, 712),

@@ -95,10 +95,12 @@ SAID = [
      "读取之前，客户端取走而未确认的消息不会重新投递"),
     (o.NoMemberListed(waiting=None, at_least=False), "no broker lists a member; how many messages wait is not known",
      "没有任何 Broker 列出成员；堆积的消息数未知"),
-    (o.NotPolled(waiting=9, silent_ms=61_000, closed=True),
-     "9 messages wait, and no client has polled for 61 s; the group is set not to consume there, or does not exist"
-     " there",
-     "9 条消息待消费，已 61 秒没有客户端轮询；消费组在该处被设为不可消费，或不存在"),
+    (o.RefusedByBrokers(broker_names=("a",)),
+     "a has consumeEnable=false for the group, or has no such group",
+     "该消费组在 a 上为 consumeEnable=false，或不存在"),
+    (o.RefusedByBrokers(broker_names=("a", "b")),
+     "a, b have consumeEnable=false for the group, or have no such group",
+     "该消费组在 a, b 上为 consumeEnable=false，或不存在"),
     (o.NoMemberListed(waiting=9, at_least=False, at_proxies=True, proxies_away=("10.0.0.5:8080",)),
      "no broker and no proxy lists a member; 9 messages wait; proxy 10.0.0.5:8080 did not answer at about the time when"
      " they left: clients may run without being listed",

@@ -253,8 +253,8 @@ class Trial(NamedTuple):
 
 
 TRIALS = {
-    "refused": Trial(refused, "UNPOLLED"),
-    "lacking": Trial(lacking, "UNPOLLED"),
+    "refused": Trial(refused, "UNPOLLED", frozenset({"BROKER_REFUSES_GROUP"})),
+    "lacking": Trial(lacking, "UNPOLLED", frozenset({"BROKER_REFUSES_GROUP"})),
     "cut": Trial(cut_off, "UNPOLLED"),
     "silent": Trial(silent_since_restart, "UNPOLLED", frozenset({"PROXY_AWAY"}), is_alone=True),
     "split": Trial(split, "MEMBERS_SPLIT"),

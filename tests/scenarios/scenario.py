@@ -86,6 +86,7 @@ class Doing(Struct, forbid_unknown_fields=True):
     silent_proxies: tuple[str, ...] | None = None  # those that give no list from now on
     polls: dict[str, int] = field(default_factory=dict)  # broker -> how many wait there for messages of T
     popped: tuple[str, ...] | None = None  # brokers whose messages gRPC clients take from now on
+    closed: tuple[str, ...] | None = None  # brokers that let nobody of the group consume from now on
     come_back: dict[str, int] = field(default_factory=dict)  # broker -> messages of T that come back in each round
     lose: int = 0  # events on their way
     outage: float = 0  # of the collector, in seconds
@@ -222,6 +223,8 @@ def _tell(fleet: Fleet, doing: Doing) -> None:
     fleet.polls |= doing.polls
     if doing.silent_proxies is not None:
         fleet.no_lists = set(map(proxy_name, doing.silent_proxies))
+    if doing.closed is not None:
+        fleet.closed = set(doing.closed)
     fleet.come_back |= doing.come_back
     if doing.popped is not None:
         fleet.popped = set(doing.popped)

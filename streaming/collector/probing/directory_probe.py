@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from streaming.collector.probing.broker_directory import BrokerDirectory, Silent
 from streaming.collector.probing.group_schedule import GroupSchedule
@@ -22,26 +23,48 @@ LACKING_MS = 90_000  # push consumers poll every broker at once, and its groups 
 log = logging.getLogger(__name__)
 
 
+class _Lacking(NamedTuple):
+    """``read_ms``: when the list of groups was read that lacked the group first. ``since_ms``: when that was seen."""
+
+    read_ms: int
+    since_ms: int
+    was_known: bool
+
+
 class LackingGroups:
-    """Since when brokers are seen not to know groups. A broker makes a group when the first client consumes there,
-    unless it may not make any.
+    """Groups that brokers are seen not to know. A broker makes a group when a client polls there, unless it may not
+    make any.
+
+    Clients that are new to a broker need time to come to it. Those of a group that was deleted poll again within 20 s.
     """
 
     def __init__(self) -> None:
-        self._since_ms: dict[tuple[str, str], int] = {}  # by broker and group
+        self._lacking: dict[tuple[str, str], _Lacking] = {}  # by broker and group
+        self._known: set[tuple[str, str]] = set()
 
-    def lacks(self, broker: str, group: str, is_lacking: bool, now: int) -> bool:
-        """Returns whether the broker has lacked the group for so long that nobody can consume there."""
-        if not is_lacking:
-            self._since_ms.pop((broker, group), None)
+    def lacks(self, broker: str, group: str, knows: bool | None, read_ms: int, now: int) -> bool:
+        """Returns whether the broker has lacked the group for so long that nobody can consume there.
+
+        ``knows``: whether the broker's newest list, read at ``read_ms``, has it; None: nothing follows from that.
+        """
+        key = broker, group
+        if knows is not False:
+            self._lacking.pop(key, None)
+            (self._known.add if knows else self._known.discard)(key)
             return False
-        return now - self._since_ms.setdefault((broker, group), now) >= LACKING_MS
+        lacking = self._lacking.setdefault(key, _Lacking(read_ms, now, key in self._known))
+        return read_ms > lacking.read_ms if lacking.was_known else now - lacking.since_ms >= LACKING_MS
 
     def forget_group(self, name: str) -> None:
-        self._since_ms = {key: since_ms for key, since_ms in self._since_ms.items() if key[1] != name}
+        self._forget([key for key in (*self._lacking, *self._known) if key[1] == name])
 
     def forget_broker(self, name: str) -> None:
-        self._since_ms = {key: since_ms for key, since_ms in self._since_ms.items() if key[0] != name}
+        self._forget([key for key in (*self._lacking, *self._known) if key[0] == name])
+
+    def _forget(self, keys: Iterable[tuple[str, str]]) -> None:
+        for key in keys:
+            self._lacking.pop(key, None)
+            self._known.discard(key)
 
 
 class DirectoryProbe:
@@ -114,8 +137,9 @@ class DirectoryProbe:
         come to it yet.
         """
         now, known = self._clock.steady_ms(), self._settings.get(broker, {})
-        is_known = now - self._learned_ts.get(broker, -2 * GROUPS_MS) <= 2 * GROUPS_MS  # else it may be otherwise now
-        if self._lacking.lacks(broker, group, is_known and all_push and group not in known, now):
+        read_ms = self._learned_ts.get(broker, -2 * GROUPS_MS)
+        is_known = now - read_ms <= 2 * GROUPS_MS  # else it may be otherwise now
+        if self._lacking.lacks(broker, group, group in known if is_known and all_push else None, read_ms, now):
             return True
         return is_known and group in known and known[group].consume_enable is False
 

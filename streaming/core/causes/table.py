@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from schemas import observed
 from schemas.facts import Cause, Kind
-from streaming.core.causes import client_ids, clients, members_differ, proxies, routes, strategies
+from streaming.core.causes import client_ids, clients, members_differ, polls, routes, strategies
 from streaming.core.causes.explanation import Explanation, Found, explanation
 from streaming.core.evidence.topic_evidence import TopicEvidence
 
@@ -19,6 +19,7 @@ class NextStep(Enum):
     """The next thing to look at; ``streaming/notices/commands.py`` has a command for each."""
 
     CONNECTIONS = "connections of the group"
+    SETTINGS = "settings of the group on each broker"
     STATUS = "running info of all clients"
     CLIENT = "running info of one client"
     CLIENT_THREADS = "running info of one client with its threads"
@@ -68,6 +69,7 @@ CAUSES: dict[Cause, CauseRow] = {
     Cause.LOCK_STUCK: CauseRow((observed.NotLocked,), NextStep.CLIENT),
     Cause.ROOM_WITHOUT_CONSUMER: CauseRow((observed.RoomWithoutConsumer,), NextStep.CONNECTIONS),
     Cause.CONFIG_MISSES_QUEUE: CauseRow((observed.NotConfigured, observed.MemberGone), NextStep.EXPLAIN),
+    Cause.BROKER_REFUSES_GROUP: CauseRow((observed.RefusedByBrokers,), NextStep.SETTINGS, is_independent=True),
     Cause.PROXY_AWAY: CauseRow((observed.SilentSinceProxy,), NextStep.INSPECT, is_independent=True),
     # the route shows each broker's permission and address
     Cause.NO_READ_PERM: CauseRow((observed.Unreadable,), NextStep.ROUTE),
@@ -81,10 +83,11 @@ _DUPLICATED, _ORPHANED, _STALLED, _MISPLACED = Kind.DUPLICATED, Kind.ORPHANED, K
 
 # Of causes that fit equally well the first is named: first what makes other causes appear, last what is only a symptom.
 RULES: tuple[tuple[Rule, frozenset[Kind]], ...] = (
+    (polls.broker_refuses_group, frozenset({Kind.UNPOLLED})),
     (client_ids.same_client_id, frozenset({_DUPLICATED, _ORPHANED, _STALLED, _MISPLACED, Kind.UNPOLLED})),
     (members_differ.message_model_mismatch, frozenset({_DUPLICATED, _STALLED, Kind.SLOW_CONSUMER})),
     (clients.restart_loop, frozenset({_STALLED, Kind.SLOW_CONSUMER, Kind.UNPOLLED})),
-    (proxies.silent_since_proxy, frozenset({Kind.UNPOLLED})),
+    (polls.silent_since_proxy, frozenset({Kind.UNPOLLED})),
     (clients.client_silent, frozenset({_STALLED})),
     (members_differ.subscription_mismatch, frozenset({_ORPHANED})),
     (members_differ.pulls_refused, frozenset({_STALLED})),

@@ -192,6 +192,11 @@ def are_polls_known(topic: TopicEvidence, queue: Queue) -> bool:
     return read_ts > 0 and topic.now - read_ts <= topic.timing.gone_after_ms
 
 
+def is_closed(topic: TopicEvidence, queue: Queue) -> bool:
+    """True if the queue's broker lets nobody of the group consume."""
+    return _polls_of(topic, queue).is_closed
+
+
 def _seen_ts(polls: Polls) -> int:
     """When a sign of a client was last seen; 0: none was."""
     return max(polls.polled_ts, polls.moved_ts)

@@ -88,7 +88,7 @@ def _may_be_unpolled(q: PolledQueue) -> bool:
 
 
 def _not_polled(q: PolledQueue) -> NotPolled:
-    return NotPolled(waiting=counted(q.waiting), silent_ms=q.silent_ms, closed=q.is_closed or None)
+    return NotPolled(waiting=counted(q.waiting), silent_ms=q.silent_ms)
 
 
 def not_seen(q: PolledQueue) -> Verdict:
@@ -125,5 +125,4 @@ def not_polled_of(observed: Iterable[Part | None]) -> NotPolled:
     """How many messages wait in several queues, and for how long nobody has polled the first of them."""
     parts = [one for one in observed if isinstance(one, NotPolled)]
     waiting = counted(sum(one.waiting for one in parts))
-    closed = all(one.closed for one in parts) or None
-    return NotPolled(waiting=waiting, silent_ms=max(one.silent_ms for one in parts), closed=closed)
+    return NotPolled(waiting=waiting, silent_ms=max(one.silent_ms for one in parts))

@@ -21,7 +21,6 @@ READINGS_S = 45  # two readings of the offsets, 20 s apart, and a round
 TEN_MINUTES_S = 600 + READINGS_S
 BUSY_S = 300 + READINGS_S  # clients may be busy with what they have taken
 CLOSED_S = 80 + READINGS_S  # nobody can be busy there; clients are seen elsewhere meanwhile
-LACKING_S = 90  # until a broker counts as one that does not know the group
 BLOCKED_S = 450 + 60 + READINGS_S  # 300 s, half as long again after a change, and a new owner of a FIFO queue
 COUNTED_S = 60 + 300 + 2 * READINGS_S  # what a client had that left shortly before is not counted
 COME_BACK, COME_BACK_MS = 0.65, 10_000  # that share of messages, after so long; clients can take three times as many
@@ -237,11 +236,12 @@ FIFO, UNEXPLAINED = {"kind": "fifo"}, (Cause.UNEXPLAINED,)
 UNPOLLED, STALLED = (Kind.UNPOLLED, Kind.STALLED), (Kind.STALLED, Kind.UNPOLLED)
 AtLast = partial(PopFault, kinds=STALLED, due_s=lambda _: TEN_MINUTES_S, causes=UNEXPLAINED)
 Blocked = partial(PopFault, kinds=(Kind.HEAD_BLOCKED, Kind.STALLED), due_s=_blocked_s, needs=FIFO)
-AtABroker = partial(PopFault, kinds=UNPOLLED, least_brokers=2, causes=UNEXPLAINED)
+AtABroker = partial(PopFault, kinds=UNPOLLED, least_brokers=2)
+Refused = partial(AtABroker, causes=(Cause.BROKER_REFUSES_GROUP,))
 POP_FAULTS: tuple[PopFault, ...] = (
-    AtABroker(broker_not_reached, due_s=_by_polls(BUSY_S, "push")),
-    AtABroker(refused_by_a_broker, due_s=_by_polls(CLOSED_S, *KINDS_OF_CLIENTS)),
-    AtABroker(unknown_to_a_broker, due_s=_by_polls(LACKING_S + CLOSED_S, "push", "fifo")),
+    AtABroker(broker_not_reached, due_s=_by_polls(BUSY_S, "push"), causes=UNEXPLAINED),
+    Refused(refused_by_a_broker, due_s=_by_polls(CLOSED_S, *KINDS_OF_CLIENTS)),
+    Refused(unknown_to_a_broker, due_s=_by_polls(CLOSED_S, "push", "fifo")),
     AtLast(nobody_polls),
     PopFault(
         silent_since_a_restart,

@@ -1,10 +1,19 @@
-"""PROXY_AWAY: clients that are listed, and consume nothing since a proxy stopped answering."""
+"""Why no client polls: BROKER_REFUSES_GROUP, and PROXY_AWAY, since which clients that are listed consume nothing."""
 
 from schemas.facts import Cause
-from schemas.observed import SilentSinceProxy
+from schemas.observed import RefusedByBrokers, SilentSinceProxy
 from streaming.core.causes.explanation import Explanation, Found, explanation
-from streaming.core.evidence.polls import addresses, silent_since_proxies
+from streaming.core.evidence.polls import addresses, is_closed, silent_since_proxies
 from streaming.core.evidence.topic_evidence import TopicEvidence
+
+
+def broker_refuses_group(topic: TopicEvidence, found: Found) -> Explanation | None:
+    """Nobody of the group can consume at the queue's broker."""
+    closed = {q for q in found.queues if is_closed(topic, topic.queue(q))}
+    if not closed:
+        return None
+    brokers = {topic.broker_name(topic.queue(q).broker) for q in closed}
+    return explanation(Cause.BROKER_REFUSES_GROUP, closed, RefusedByBrokers(broker_names=tuple(sorted(brokers))))
 
 
 def silent_since_proxy(topic: TopicEvidence, found: Found) -> Explanation | None:
