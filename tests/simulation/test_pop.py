@@ -218,6 +218,16 @@ def test_a_broker_that_is_not_reached_is_found() -> None:
     assert all(page.is_true for page in run.pages)
 
 
+@pytest.mark.parametrize("name", ["refused_by_a_broker", "unknown_to_a_broker"])
+def test_a_broker_that_refuses_the_group_is_found_with_the_cause_as_soon_as_nobody_has_polled_for_long(
+    name: str,
+) -> None:
+    (expected,) = play(name, "s1").expected
+    assert expected.found is not None
+    assert (expected.found.kind, expected.cause) == (Kind.UNPOLLED, Cause.BROKER_REFUSES_GROUP.value)
+    assert expected.found.fired_ts - expected.from_ts < 80_000
+
+
 def test_without_the_rule_that_finds_it_it_is_found_late(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(polled, "RULES", tuple(rule for rule in polled.RULES if rule is not polled.unpolled))
     (expected,) = play("broker_not_reached", "s1").expected
