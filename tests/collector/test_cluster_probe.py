@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import msgspec
 import pytest
 
 from schemas.events import (
@@ -19,6 +20,7 @@ from schemas.events import (
 )
 from streaming.collector.probing import (
     broker_directory,
+    client_schedule,
     group_probe,
     heartbeat_schedule,
     live_transport,
@@ -30,6 +32,7 @@ from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.answers import HeartbeatsAnswer, Line
 from streaming.collector.wire.client import RemotingClient
 from streaming.collector.wire.clock import Clock
+from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.networks import Network
 from streaming.wall_clock import now_ms
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode
@@ -521,6 +524,70 @@ def test_queues_that_left_the_route_are_asked_one_by_one_too() -> None:
         assert {topic: lag.messages for _, topic, lag in told.probe.shared.lags.by_topic()}["T"] >= 30
 
     play(scene)
+
+
+# Reports count at once, clients are asked in every round, and routes are not due again.
+FOLLOWING = replace(
+    QUICK,
+    running_info_ms=1,
+    route_ms=600_000,
+    timing=msgspec.structs.replace(DEFAULT_TIMING, grace_membership_ms=0, grace_route_ms=0),
+)
+
+
+def two_groups() -> FakeCluster:
+    """All queues of T are those of one client in each."""
+    owned = [("T", broker, number) for broker in ("broker-a", "broker-b") for number in range(4)]
+    return FakeCluster(groups={name: FakeGroup([FakeClient(f"c-{name}", list(owned))]) for name in "gh"})
+
+
+def routes_told(told: Told) -> dict[str, int]:
+    """How many queues of T a broker has, by the group that is told so."""
+    return {route.group: route.brokers[0].read_queue_nums for route in told.of(TopicRoute) if route.topic == "T"}
+
+
+def routes_asked(told: Told) -> int:
+    return told.fake.name_servers[0].requests[105]
+
+
+def test_a_route_is_read_again_as_soon_as_a_client_has_let_queues_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before it is asked whether it confirms that, and for all groups at once."""
+    monkeypatch.setattr(client_schedule, "CLIENT_PAUSE_MS", 0)
+
+    async def scene(told: Told) -> None:
+        for _ in range(3):
+            await told.round()
+        asked = routes_asked(told)
+        told.fake.queues["T"] = 2
+        client = told.fake.groups["g"].members[0]
+        client.owned = [queue for queue in client.owned if queue[2] < 2]
+        await told.round()
+        assert [len(r.owned) for r in told.of(AssignmentReport) if r.client_id == "c-g"] == [2]
+        assert (routes_told(told), routes_asked(told)) == ({}, asked)
+        await told.round()
+        assert (routes_told(told), routes_asked(told)) == ({"g": 2, "h": 2}, asked + 1)
+
+    play(scene, two_groups(), FOLLOWING)
+
+
+def test_of_a_fault_that_lasts_the_route_is_read_again_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_schedule, "CLIENT_PAUSE_MS", 0)
+
+    async def scene(told: Told) -> None:
+        for _ in range(3):
+            await told.round()
+        asked = routes_asked(told)
+        for name in "gh":
+            told.fake.groups[name].members[0].owned.pop()
+        for _ in range(4):
+            await told.round()
+        assert routes_asked(told) == asked + 1
+        told.fake.groups["g"].members[0].owned.pop()
+        for _ in range(3):
+            await told.round()
+        assert routes_asked(told) == asked + 2
+
+    play(scene, two_groups(), FOLLOWING)
 
 
 def test_clients_of_a_group_with_new_queues_are_let_be() -> None:

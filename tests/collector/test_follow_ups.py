@@ -193,6 +193,35 @@ def test_a_queue_without_an_owner_is_said_again_by_all_and_only_once() -> None:
     assert not ups.is_at_rest(READY + 3 * ROUND)
 
 
+def test_the_route_is_doubted_where_reports_disagree_and_not_again_while_they_do() -> None:
+    """Those who have read a newer route have let the queue go."""
+    ups = group()
+    ups.due(READY)
+    ups.reported("c", answer(Q0), READY + 100)
+    assert ups.doubted_routes(READY + 150) == {}
+    ups.reported("d", answer(), READY + 200)
+    assert ups.doubted_routes(READY + ROUND) == {"T": READY + 200}
+    assert ups.due(READY + ROUND) == {"c", "d"}
+    for client_id, owned in (("c", (Q0,)), ("d", ())):
+        ups.reported(client_id, answer(*owned), READY + ROUND + 100)
+    assert ups.doubted_routes(READY + 2 * ROUND) == {"T": READY + 200}
+    ups.reported("d", answer(Q0), READY + 2 * ROUND)
+    assert ups.doubted_routes(READY + 3 * ROUND) == {"T": READY + 2 * ROUND}
+    ups.reported("d", answer(Q1), READY + 3 * ROUND)
+    assert ups.doubted_routes(READY + 4 * ROUND) == {}
+
+
+def test_a_route_that_explains_it_ends_the_doubt_and_nobody_is_asked_again() -> None:
+    ups = group()
+    ups.due(READY)
+    ups.reported("c", answer(Q0), READY)
+    ups.reported("d", answer(), READY)
+    assert ups.doubted_routes(READY + ROUND) == {"T": READY}
+    ups.routed({"T": route("a", queues=1)})
+    assert ups.due(READY + ROUND) == frozenset()
+    assert ups.doubted_routes(READY + ROUND) == {}
+
+
 def test_a_disagreement_that_goes_away_is_not_followed_up() -> None:
     ups = group()
     ups.due(READY)

@@ -543,6 +543,16 @@ def test_routes_of_retry_topics_are_asked_less_often() -> None:
     assert routes.choose(["T"], NOW + RETRY_ROUTE_MS + 1) == ["T"]
 
 
+def test_a_route_was_asked_for_since_then_or_not() -> None:
+    routes = RouteSchedule(AT_ONCE)
+    assert not routes.is_asked_since("T", NOW)
+    routes.asked("T", NOW)
+    assert not routes.is_asked_since("T", NOW)
+    assert routes.is_asked_since("T", NOW - 1)
+    routes.choose(["U"], NOW)
+    assert not routes.is_asked_since("T", NOW - 1)
+
+
 def test_broker_keeps_its_last_address_until_it_is_long_gone() -> None:
     brokers = BrokerDirectory()
     assert brokers.take({"a": "h:1", "b": "h:2"}, NOW) == ["broker a at h:1", "broker b at h:2"]

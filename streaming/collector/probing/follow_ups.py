@@ -2,7 +2,8 @@
 
 A finding needs a report of every client that it rests on from after the grace of the last change, and then all of them
 once more. Waiting for each client's turn for both takes up to two periods. So the clients are asked as soon as the
-grace has ended; and where some queue then has no owner or several, those concerned are asked again at once.
+grace has ended; and where some queue then has no owner or several, those concerned are asked again at once. Before
+that the route of its topic is read again: a client may have read a newer one.
 """
 
 from array import array
@@ -115,6 +116,7 @@ class FollowUps:
         self._ready_ts: dict[str, int] = {}  # topic -> since when its reports count, once that is past
         self._awaited: dict[str, int] = {}  # clients that are to report, then or later
         self._first: dict[MessageQueue, Disagreement] = {}
+        self._doubted: dict[str, int] = {}
         self._to_confirm: set[Disagreement] = set()
         self._has_news = False
 
@@ -162,11 +164,13 @@ class FollowUps:
         """Two instances are proven to share an id. What follows for its queues is to be said once more, by all."""
         self._awaited |= {c: now for client_ids in self._lists.values() for c in client_ids}
 
+    def doubted_routes(self, now: int) -> Mapping[str, int]:
+        """Topics with queues on which reports disagree, and when the last of these disagreements showed first."""
+        self._follow(now)
+        return self._doubted
+
     def due(self, now: int) -> frozenset[str]:
-        for topic in self._routes:
-            self._await_reports(topic, now)
-        if self._has_news:
-            self._compare()
+        self._follow(now)
         silent = self._answers.silent_since
         self._to_confirm = {one for one in self._to_confirm if any(silent(one.ts, one.concerned))}
         again = {c for one in self._to_confirm for c in silent(one.ts, one.concerned)}
@@ -176,6 +180,12 @@ class FollowUps:
     def is_at_rest(self, now: int) -> bool:
         """Returns whether nothing has changed lately, all have reported since, and their reports agree."""
         return not (self.graces.is_under_way(now) or self._awaited or self._first)
+
+    def _follow(self, now: int) -> None:
+        for topic in self._routes:
+            self._await_reports(topic, now)
+        if self._has_news:
+            self._compare()
 
     def _await_reports(self, topic: str, now: int) -> None:
         ready_ts = self.graces.counts_from(topic)
@@ -200,6 +210,9 @@ class FollowUps:
         known = {queue: one for queue, one in self._first.items() if queue in found}
         new = {q: one for q, one in found.items() if q not in known or known[q].concerned != one.concerned}
         self._first = known | new
+        self._doubted = {}
+        for queue, one in self._first.items():
+            self._doubted[queue.topic] = max(one.ts, self._doubted.get(queue.topic, 0))
         self._to_confirm = (self._to_confirm & set(known.values())) | set(new.values())
 
     def _disagreements(self, topic: str) -> Iterator[tuple[MessageQueue, Disagreement]]:

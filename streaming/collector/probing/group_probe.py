@@ -439,6 +439,7 @@ class GroupProbe:
 
     async def _ask_clients(self, members: Members) -> None:
         """All at once. The round waits a moment for their answers; later answers give their events as they come."""
+        await self._learn_doubted_routes(members)
         now = self._clock.steady_ms()
         if members:
             self._shared.clients.know(self.name, (client_id for ids in members.values() for client_id in ids), now)
@@ -450,6 +451,13 @@ class GroupProbe:
         self._not_asked = dict(chosen.not_asked)
         asking = [self._transport.start(self._ask_client(client_id, members)) for client_id in chosen.ask]
         await self._transport.wait(asking, client_schedule.SLOW_ANSWER_MS)
+
+    async def _learn_doubted_routes(self, members: Members) -> None:
+        """A client may have read a newer route than the known one. So that is read before the clients confirm."""
+        doubted = self._follow_ups.doubted_routes(self._clock.steady_ms())
+        if doubted:
+            await self._shared.routes.learn_since(doubted)
+            self._compare(members, self._shared.routes.known(self.topics))
 
     async def _ask_client(self, client_id: str, members: Members) -> None:
         broker = self._asked_through.next(client_id, members)

@@ -3,7 +3,7 @@
 Clients ask one of their own choice, and name servers do not tell each other what they know.
 """
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 
 from schemas.identity import is_retry_topic
 from streaming.collector.probing.policy import Policy
@@ -19,15 +19,23 @@ class RouteSchedule:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._due_ts: dict[str, int] = {}
+        self._asked_ts: dict[str, int] = {}
 
     def choose(self, topics: Iterable[str], now: int) -> list[str]:
         """Which of all topics in use to ask for now; all others are forgotten. Unknown ones are due at once."""
         used = set(topics)
         self._due_ts = {topic: ts for topic, ts in self._due_ts.items() if topic in used}
+        self._asked_ts = {topic: ts for topic, ts in self._asked_ts.items() if topic in used}
         return sorted(topic for topic in used if self._due_ts.get(topic, 0) <= now)
 
     def is_known(self, topic: str) -> bool:
         return topic in self._due_ts
+
+    def is_asked_since(self, topic: str, ts: int) -> bool:
+        return self._asked_ts.get(topic, 0) > ts
+
+    def asked(self, topic: str, now: int) -> None:
+        self._asked_ts[topic] = now
 
     def answered(self, topic: str, now: int, is_known: bool) -> None:
         """A topic for which there was no answer is due again in the next round."""
@@ -65,6 +73,11 @@ class RouteProbe:
         """Ask for those that were never asked for."""
         await self._learn_all([topic for topic in topics if not self.schedule.is_known(topic)])
 
+    async def learn_since(self, times: Mapping[str, int]) -> None:
+        """Ask for those topics that were not asked for after their time. Returns once the answers are there."""
+        old = {topic for topic, ts in times.items() if not self.schedule.is_asked_since(topic, ts)}
+        await self._learn_all(sorted(old | (times.keys() & self._learning.keys())))
+
     async def _learn_all(self, topics: list[str]) -> None:
         """Each is asked for once, however many groups want it at the same time."""
         asking = [topic for topic in topics if topic not in self._learning]
@@ -78,6 +91,7 @@ class RouteProbe:
             del self._learning[topic]
 
     async def _ask(self, topic: str) -> None:
+        self.schedule.asked(topic, self._transport.clock.steady_ms())
         address, first = await self._transport.topic_route(topic)
         answers = [first]
         others = [other for other in self._transport.name_servers if other != address] if address else []
