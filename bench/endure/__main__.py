@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from bench.endure.fast import DAYS, ROUND_S, run_fast
+from bench.endure.fast import MONTH_DAYS, ROUND_S, run_fast
 from bench.endure.fault_kinds import FAULTS
 from bench.endure.faults import run_faults, write_faults_report
 from bench.endure.live import run_live
@@ -99,7 +99,7 @@ def _about(folder: Path, part: str, groups: int) -> dict[str, Any]:
         raise MonitorError(f"{folder} has a run of {before['groups']} groups: name another folder, or delete it")
     about = {"title": f"evenkeel {__version__}: {groups} groups, {part}", "part": part, "groups": groups, **machine()}
     if part == FAST:
-        about |= {"seconds between rounds": ROUND_S, START_TS: before.get(START_TS, now_ms() - DAYS * 86_400_000)}
+        about |= {"seconds between rounds": ROUND_S, START_TS: before.get(START_TS, now_ms() - MONTH_DAYS * 86_400_000)}
     return about
 
 

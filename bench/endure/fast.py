@@ -14,13 +14,14 @@ from bench.endure.fast_job import FastJob, Work
 from bench.endure.figures import HOUR_S
 from bench.endure.fleet import Fleet, FleetPlan
 from bench.endure.hotspot import MB
+from bench.endure.measures import DAYS
 from bench.endure.programs import KAFKA_KEEPS, PARTITIONS, Recording, stop_by_signals, write_toml
 from bench.endure.samples import Commits, Figures, Spent, of_folders, of_job, of_kafka, spark_metrics
 from bench.results import say
 from streaming.loopback.kafka import LoopbackKafka
 
 TOPIC = "month"
-DAYS, ROUND_S = 30, 30  # 17,280,000 rounds of 200 groups
+MONTH_DAYS, ROUND_S = 30, 30  # 17,280,000 rounds of 200 groups
 A_BATCH = 100  # rounds of each group, 50 virtual minutes, that a batch reads at most
 A_SHARE, AHEAD = 50, 200  # rounds of each group that are sent at a time, and that may wait in Kafka
 LOOK_S = 0.5
@@ -83,7 +84,7 @@ class _Month:
         before, self._work = self._work, self._job.work()
         found: Figures = {
             SENT: self._sent,
-            "feed.days": self._days,
+            DAYS: self._days,
             "run.batches": self._work.batches,
             "run.rounds": self._work.records,
             "run.facts": self._work.facts,
@@ -109,7 +110,7 @@ class _Month:
 
     @property
     def _is_sent(self) -> bool:
-        return self._days >= DAYS
+        return self._days >= MONTH_DAYS
 
 
 def _configure(folder: Path, kafka: str, groups: int) -> Path:

@@ -1,18 +1,21 @@
 """The job of the fast part, in a process of its own: detection as fast as it can, and maintenance on virtual days."""
 
 import signal
+from dataclasses import replace
 from datetime import datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, NamedTuple
 
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from bench.child import Child
+from bench.endure.measures import KEPT_DAYS
 from bench.environment import RecordsRead
 from bench.results import say
-from schemas.tables import TABLES
+from schemas.tables import CURRENT, PROJECTIONS, TABLES
 from streaming.config.load import load_config
 from streaming.config.sections import Config
 from streaming.errors import MonitorError
@@ -26,8 +29,9 @@ from streaming.tables.maintenance import MaintainOptions
 from streaming.tables.version import take_tables
 
 # Days are virtual, hours of the log are of the clock: a virtual day takes some minutes.
-OPTIONS = MaintainOptions({table.name: 7 for table in TABLES}, log_hours=0.05)
+OPTIONS = MaintainOptions({table.name: KEPT_DAYS for table in TABLES}, log_hours=0.05)
 REPLACED_KEPT = "interval 10 minutes"  # of the clock, files of the facts that maintenance replaced
+HISTORIES = [table for table in PROJECTIONS if table not in CURRENT]
 
 
 class Work(NamedTuple):
@@ -125,7 +129,8 @@ class _Job:
 
     def _detect(self) -> None:
         try:
-            run(self._spark, plan_of(self._config), self._stop, self._started.set, self._counts)
+            plan = replace(plan_of(self._config), health_seconds=None)  # its days would be those of the clock
+            run(self._spark, plan, self._stop, self._started.set, self._counts)
         except BaseException as error:
             self._error = error
             self._stop.set()
@@ -135,6 +140,8 @@ class _Job:
         try:
             for one in (maintain_facts(self._spark, tables, OPTIONS, now), *maintain(tables, OPTIONS, now)):
                 say(f"{now:%m-%d} {one}")
+            for table in HISTORIES:
+                _delete_replaced(f"{tables}/{table.name}")
         except Exception as error:
             self._error = error
 
@@ -167,6 +174,12 @@ def _serve(pipe: Connection, file: Path) -> None:
         stop.set()
         spark.sparkContext.setLogLevel("OFF")  # interrupted tasks would log what they miss
         spark.stop()
+
+
+def _delete_replaced(path: str) -> None:
+    """Delete files that maintenance replaced. They would be kept for two days of the clock, but nobody reads here."""
+    if DeltaTable.is_deltatable(path):
+        DeltaTable(path).vacuum(0, dry_run=False, enforce_retention_duration=False)
 
 
 def _create_facts(spark: SparkSession, tables: str) -> None:

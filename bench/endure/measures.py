@@ -9,7 +9,9 @@ from bench.endure.figures import QUARTERS, TEETH_A_PART, TOOTH_S, Finding, Point
 from schemas.tables import CURRENT
 
 Line = Mapping[str, Any]
-AT, LIFE, TS = "at_s", "life", "ts"
+AT, LIFE, TS, DAYS = "at_s", "life", "ts", "feed.days"  # days: virtual ones of the fast part
+KEPT_DAYS = 7  # what the fast part keeps: virtual days
+EXPIRED_AFTER_DAYS = KEPT_DAYS + 2  # a group is forgotten after 7 days, and its queues a day later
 
 
 class Shape(Enum):
@@ -23,7 +25,8 @@ class Shape(Enum):
 class Measure(NamedTuple):
     """``slack``: a difference that says nothing, in the unit. ``of_process``: it starts again with each life.
 
-    ``open_in``: runs in which it is not judged, and ``why``. ``bad``: the verdict that fails the run.
+    ``open_in``: runs in which it is not judged, and ``why``. ``bad``: the verdict that fails the run. ``expires``: it
+    grows until the oldest days expire, so the fast part judges it from then on.
     """
 
     keys: str
@@ -34,6 +37,7 @@ class Measure(NamedTuple):
     open_in: tuple[str, ...] = ()
     why: str = ""
     bad: Verdict = Verdict.GROWS
+    expires: bool = False
 
 
 LIVE, FAST = PARTS = ("live", "fast")
@@ -49,9 +53,8 @@ MEASURES = (
     Measure(r"[\w.]+\.rss_mb", "MB", 5),
     Measure(r"[\w.]+\.threads", "", 3),
     Measure(r"[\w.]+\.fds", "", 5),
-    Measure(rf"tables\.({_current})\.(files|mb)", "", 10, of_process=False),
-    Measure(r"tables\.facts\.(files|mb)", "", 10, of_process=False, open_in=(LIVE,), why="kept for 30 days"),
-    Measure(r"tables\.\w+\.(files|mb)", "", 10, of_process=False, open_in=PARTS, why="kept for days of the clock"),
+    Measure(rf"tables\.({_current})\.(files|mb)", "", 10, of_process=False, expires=True),
+    Measure(r"tables\.\w+\.(files|mb)", "", 10, of_process=False, open_in=(LIVE,), why="kept for days", expires=True),
     Measure(r"tables\.\w+\.log_(files|mb)", "", 10, of_process=False, open_in=(LIVE,), why="kept for 6 hours"),
     Measure(r"checkpoint\.files", "", 100, of_process=False),
     Measure(r"(checkpoint|scratch|state)\.\w+", "", 5, of_process=False),
@@ -64,7 +67,7 @@ MEASURES = (
         r"\w+\.(commits|requests|pages|facts)", "", 0.05, Shape.RATE, open_in=PARTS, why="as many as the faults make"
     ),
     Measure(r"\w+\.lag_s", "s", 2),
-    Measure(r"\w+\.state_mb", "MB", 0.5),
+    Measure(r"\w+\.state_mb", "MB", 0.5, expires=True),
     Measure(r"notifier\.\w+", "", 5),
     Measure(r"\w+\.(series|scrape_kb)", "", 20),
     Measure(r"\w+\.errors", "", 0.5),
@@ -102,6 +105,8 @@ def failing(rows: Iterable[Row]) -> list[str]:
 
 def _row(key: str, measure: Measure, lines: Sequence[Line], longest: Sequence[Line], part: str) -> Row:
     counted = longest if measure.of_process or measure.shape is Shape.RATE else lines
+    if measure.expires and part == FAST:
+        counted = [line for line in counted if line[DAYS] >= EXPIRED_AFTER_DAYS] or counted[-1:]
     began_s = counted[0][AT]
     ended_s = counted[-1][AT] - began_s
     found = [Point(line[AT] - began_s, float(line[key])) for line in counted if line.get(key) is not None]

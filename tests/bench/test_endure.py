@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.endure.fast import A_BATCH, A_SHARE, AHEAD, DAYS, ROUND_S, _Month
+from bench.endure.fast import A_BATCH, A_SHARE, AHEAD, MONTH_DAYS, ROUND_S, _Month
 from bench.endure.fast_job import Work
 from bench.endure.figures import DAY_S, Point, Verdict, floors, judged, rates, slope_of
 from bench.endure.hotspot import counters, memory
-from bench.endure.measures import FAST, LIVE, failing, measure_of, rows_of
+from bench.endure.measures import DAYS, FAST, LIVE, failing, measure_of, rows_of
 from bench.endure.programs import Recording
 from bench.endure.report import ABOUT, LINES, PAGE, PLOTS, read_lines, write_report
 from bench.endure.samples import Commits, Spent, of_folder, of_spark, of_tables, series, total
@@ -117,7 +117,23 @@ def test_a_table_that_is_kept_for_longer_than_the_run_is_judged_where_days_are_v
     keys = ("tables.facts.files", "tables.queue_assignments.files")
     lines = [line(at_s, **dict.fromkeys(keys, at_s)) for at_s in range(0, 9000, 30)]
     assert failing(rows_of(lines, LIVE)) == ["tables.queue_assignments.files"]
-    assert failing(rows_of(lines, FAST)) == list(keys)
+    assert failing(rows_of([one | {DAYS: one["at_s"] / 300} for one in lines], FAST)) == list(keys)
+
+
+@pytest.mark.parametrize(
+    ("days_an_hour", "files", "verdict"),
+    [
+        (12, lambda day: 20 * min(day, 8), Verdict.PASS),
+        (6, lambda day: 20 * min(day, 8), Verdict.PASS),
+        (6, lambda day: 20 * day, Verdict.GROWS),
+        (3, lambda day: 20 * day, Verdict.UNKNOWN),
+    ],
+)
+def test_what_expires_is_judged_from_when_the_first_days_have(days_an_hour, files, verdict):
+    days = [(at_s, at_s / 3600 * days_an_hour) for at_s in range(0, 9000, 30)]
+    lines = [line(at_s, **{DAYS: day, "tables.facts.files": files(day)}) for at_s, day in days]
+    (row,) = (one for one in rows_of(lines, FAST) if one.key == "tables.facts.files")
+    assert row.finding.verdict is verdict
 
 
 def test_work_that_slows_down_fails_and_work_that_speeds_up_does_not():
@@ -310,8 +326,8 @@ def played_month(tmp_path, sent=0):
 
 def test_a_month_is_maintained_after_each_of_its_days_and_little_waits(tmp_path: Path):
     fleet, job = played_month(tmp_path)
-    assert len(job.maintained) == len(set(job.maintained)) == DAYS
-    assert fleet.sent == pytest.approx(DAYS * 86_400 // ROUND_S * GROUPS, abs=A_SHARE * GROUPS)
+    assert len(job.maintained) == len(set(job.maintained)) == MONTH_DAYS
+    assert fleet.sent == pytest.approx(MONTH_DAYS * 86_400 // ROUND_S * GROUPS, abs=A_SHARE * GROUPS)
     assert A_BATCH * GROUPS <= job.most_waiting <= AHEAD * GROUPS
     assert job.read == fleet.sent, "the month is over once the job has read all of it"
 
@@ -319,5 +335,5 @@ def test_a_month_is_maintained_after_each_of_its_days_and_little_waits(tmp_path:
 def test_a_month_goes_on_after_the_rounds_that_were_sent(tmp_path: Path):
     of_a_day = 86_400 // ROUND_S * GROUPS
     fleet, job = played_month(tmp_path, sent=20 * of_a_day)
-    assert len(job.maintained) == DAYS - 20
-    assert fleet.sent == pytest.approx(DAYS * of_a_day, abs=A_SHARE * GROUPS)
+    assert len(job.maintained) == MONTH_DAYS - 20
+    assert fleet.sent == pytest.approx(MONTH_DAYS * of_a_day, abs=A_SHARE * GROUPS)
