@@ -11,7 +11,7 @@ from threading import Event
 from typing import Any
 
 from bench.endure.fast_job import FastJob, Work
-from bench.endure.figures import HOUR_S
+from bench.endure.figures import DAY_S, HOUR_S
 from bench.endure.fleet import Fleet, FleetPlan
 from bench.endure.hotspot import MB
 from bench.endure.measures import DAYS
@@ -25,6 +25,7 @@ MONTH_DAYS, ROUND_S = 30, 30  # 17,280,000 rounds of 200 groups
 A_BATCH = 100  # rounds of each group, 50 virtual minutes, that a batch reads at most
 A_SHARE, AHEAD = 50, 200  # rounds of each group that are sent at a time, and that may wait in Kafka
 LOOK_S = 0.5
+READ_WITHIN_S = 300  # what was sent, before the job stops: Kafka may have deleted it when another life begins
 SENT = "feed.rounds"
 
 
@@ -46,8 +47,9 @@ def run_fast(folder: Path, recording: Recording, groups: int, start_ts: int, sto
                 month.go_on()
                 if recording.is_due:
                     recording.write(month.figures())
+            month.wait_until_read()
             recording.write(month.figures())
-            say(month.in_words())
+            say(month.in_words(recording.life_s))
             job.stop()
 
 
@@ -56,19 +58,23 @@ class _Month:
 
     def __init__(self, folder: Path, job: FastJob, fleet: Fleet, groups: int, sent: int, start_ts: int) -> None:
         self._folder, self._job, self._fleet = folder, job, fleet
-        self._share, self._ahead = A_SHARE * groups, AHEAD * groups
+        self._groups, self._share, self._ahead = groups, A_SHARE * groups, AHEAD * groups
         self._sent, self._before = sent, sent
         self._began = datetime.fromtimestamp(start_ts / 1000, timezone.utc)
         self._now = datetime.fromtimestamp(fleet.skip(sent) / 1000, timezone.utc)
         self._maintained = self._now.date()
         self._commits = Commits(folder / "tables" / "facts")
         self._work, self._spent = Work(), Spent(job.pid)
-        self._first_days, self._first_s = self._days, time.monotonic()
 
     @property
     def is_over(self) -> bool:
         """Whether the job has read all of the month."""
-        return self._is_sent and self._job.work().records >= self._sent - self._before
+        return self._is_sent and self._is_read
+
+    def wait_until_read(self) -> None:
+        deadline = time.monotonic() + READ_WITHIN_S
+        while not self._is_read and time.monotonic() < deadline:
+            time.sleep(LOOK_S)
 
     def go_on(self) -> None:
         """Send rounds while few wait, and maintain after each virtual day."""
@@ -97,16 +103,20 @@ class _Month:
         found |= of_job(self._job.pid, self._folder) | of_kafka() | of_folders(self._folder)
         return found | {"facts.commits": self._commits.look()["facts.commits"]}
 
-    def in_words(self) -> str:
+    def in_words(self, took_s: float) -> str:
         """How fast this life went."""
-        took_h = (time.monotonic() - self._first_s) / HOUR_S
-        days, rounds = self._days - self._first_days, self._job.work().records
-        a_second, a_round = rounds / took_h / HOUR_S, self._job.work().facts / max(1, rounds)
-        return f"{days / took_h:.1f} virtual days an hour, {a_second:,.0f} rounds a second, {a_round:.2f} facts a round"
+        work = self._job.work()
+        a_second, a_round = work.records / took_s, work.facts / max(1, work.records)
+        days_an_hour = a_second / self._groups * ROUND_S * HOUR_S / DAY_S
+        return f"{days_an_hour:.1f} virtual days an hour, {a_second:,.0f} rounds a second, {a_round:.2f} facts a round"
 
     @property
     def _days(self) -> float:
         return (self._now - self._began) / timedelta(days=1)
+
+    @property
+    def _is_read(self) -> bool:
+        return self._job.work().records >= self._sent - self._before
 
     @property
     def _is_sent(self) -> bool:

@@ -114,7 +114,11 @@ class Recording:
 
     @property
     def at_s(self) -> float:
-        return self._before_s + time.monotonic() - self._began_s
+        return self._before_s + self.life_s
+
+    @property
+    def life_s(self) -> float:
+        return time.monotonic() - self._began_s
 
     @property
     def is_over(self) -> bool:

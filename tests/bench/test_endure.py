@@ -332,6 +332,17 @@ def test_a_month_is_maintained_after_each_of_its_days_and_little_waits(tmp_path:
     assert job.read == fleet.sent, "the month is over once the job has read all of it"
 
 
+def test_what_was_sent_is_read_before_the_job_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("bench.endure.fast.LOOK_S", 0)
+    fleet = StillFleet()
+    month = _Month(tmp_path, job := StillJob(fleet), fleet, GROUPS, 0, START_TS)
+    month.go_on()
+    assert job.read < fleet.sent
+    month.wait_until_read()
+    assert job.read == fleet.sent
+    assert month.in_words(10.0) == "25.0 virtual days an hour, 4,000 rounds a second, 0.00 facts a round"
+
+
 def test_a_month_goes_on_after_the_rounds_that_were_sent(tmp_path: Path):
     of_a_day = 86_400 // ROUND_S * GROUPS
     fleet, job = played_month(tmp_path, sent=20 * of_a_day)
