@@ -18,6 +18,7 @@ import psutil
 import requests
 from msgspec.structs import replace
 
+from bench.flood import flood
 from bench.results import Results, say
 from schemas.facts import AlertFact, Fact
 from schemas.tables import FACTS
@@ -33,6 +34,7 @@ from tests.tables.written import commit
 GROUPS, QUICK_GROUPS = 10_000, 1_000
 A_COMMIT = 500  # groups in each
 TIMES = 20
+FLOOD_RATE, FLOOD_S = 1_000, 60.0  # requests a second, of all these pages in turn
 CLUSTER = "bench"
 HEALTHY = ("--groups", "1", "--clients", "20", "--queues", "32", "--seconds", "60")
 FAULTY = (
@@ -60,7 +62,9 @@ def measure(results: Results, quick: bool) -> None:
         with _served(folder) as (address, process, started_s):
             figures = {f"{name}_ms_{key}": ms for name, path in paths.items() for key, ms in _asked(address + path)}
             rss_mb = process.memory_info().rss // (1 << 20)
-        results.put("pages", {"groups": groups, "starts_s": round(started_s, 1), "rss_mb": rss_mb, **figures})
+            results.put("pages", {"groups": groups, "starts_s": round(started_s, 1), "rss_mb": rss_mb, **figures})
+            say(f"pages: {FLOOD_RATE} requests a second")
+            results.put("pages.flood", flood(address, list(paths.values()), FLOOD_RATE, FLOOD_S, process))
 
 
 def _make_tables(folder: Path, groups: int) -> dict[str, str]:
