@@ -171,6 +171,14 @@ def test_groups_introduced_later_lose_no_event(template: GroupTemplate) -> None:
     assert not [fact for fact in facts if isinstance(fact.payload, EventsLostFact)]
 
 
+def test_the_groups_of_a_fleet_that_begins_behind_another_have_other_names(template: GroupTemplate) -> None:
+    one, other = (fleet_of(template, 30, first=first) for first in (0, 30))
+    keys = [{introduced.group.key for introduced in fleet.introduce(30)} for fleet in (one, other)]
+    both = {introduced.group.key for introduced in fleet_of(template, 60).introduce(60)}
+    assert keys[0] | keys[1] == both
+    assert len(both) == 60
+
+
 def test_churn_changes_members_and_settles_again(template: GroupTemplate) -> None:
     fleet = fleet_of(template, 1, churn=1.0)
     blob, _ = folded(None, values(fleet.introduce(1)))

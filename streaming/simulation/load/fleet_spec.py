@@ -25,6 +25,7 @@ class FleetSpec:
     ``churn``: the share of an idle group's rounds in which a client joins; it leaves two minutes later.
     ``faulty``: the average share of groups with one of ``faults``. ``lives_days``: after how many days, on average, all
     clients of a group leave, and a new group takes its place; 0: never. ``round_ms``: the collector's interval.
+    ``first``: the number of the first group, so that the groups of two fleets have other names.
     """
 
     groups: int
@@ -37,6 +38,7 @@ class FleetSpec:
     faulty: float = 0.0
     lives_days: float = 0.0
     round_ms: int = ROUND_MS
+    first: int = 0
 
 
 def faults_named(names: Iterable[str]) -> tuple[Fault, ...]:

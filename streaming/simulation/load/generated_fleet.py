@@ -61,7 +61,7 @@ class GeneratedFleet:
 
 def generated_fleet(spec: FleetSpec, templates: Sequence[GroupTemplate], start_ts: int) -> GeneratedFleet:
     """The fleet of this spec. The same spec gives the same events with other times."""
-    chooser, numbers = _DisruptionChooser(spec, templates), count()
+    chooser, numbers = _DisruptionChooser(spec, templates), count(spec.first)
 
     def further() -> GeneratedGroup:
         number = next(numbers)
