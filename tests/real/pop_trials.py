@@ -161,6 +161,7 @@ def split(stage: Stage) -> Iterator[None]:
     yield
     (at_brokers,) = part.join("at-brokers")
     stage.started(at_brokers)
+    stage.cluster.wait_until_started([at_brokers])
     stage.cluster.wait_until_joined([at_brokers], BROKERS)
     yield
 
