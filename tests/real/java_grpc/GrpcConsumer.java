@@ -25,6 +25,7 @@ public class GrpcConsumer {
     private static final long POLL_MS = 100;
     private static final int MOST = 16;
     private static final Duration AWAIT = Duration.ofSeconds(5);
+    private static final long REST_MS = 500;
     private static final Duration PATIENCE = Duration.ofSeconds(20);
     private static final ClientServiceProvider PROVIDER = ClientServiceProvider.loadService();
 
@@ -105,6 +106,16 @@ public class GrpcConsumer {
             }
         } catch (Exception refused) {
             System.out.println("refused: " + refused.getMessage());
+            rest();
+        }
+    }
+
+    /** A proxy that is away refuses at once, and an application that asks again at once takes a whole processor. */
+    private static void rest() {
+        try {
+            Thread.sleep(REST_MS);
+        } catch (InterruptedException ended) {
+            Thread.currentThread().interrupt();
         }
     }
 
