@@ -2,8 +2,8 @@
 
 ``python -m tests.real.pop_trials --rounds 10 --report FILE`` writes a line of JSON for each trial: what was found, how
 many seconds after the fault, whether it is the right finding with the right cause, and whom else it called.
-``--beside 5`` plays five rounds of a fault at a time. Each trial has groups and a collector of its own. Faults of a
-whole broker or of a common proxy are played one at a time all the same.
+``--beside 5`` plays five trials at a time, each with groups and a collector of its own. Faults of a whole broker or of
+a common proxy are played one at a time all the same, after the others.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -341,24 +342,25 @@ class Report:
 
 
 def played(
-    cluster: ProxiedRocketMQ, name: str, trial: Trial, rounds: Iterable[int], beside: int, keep: Path
+    cluster: ProxiedRocketMQ, trials: Mapping[str, Trial], rounds: int, beside: int, keep: Path
 ) -> Iterator[dict[str, Any]]:
-    """The lines of some rounds of a trial, so many at a time."""
+    """The lines of all rounds of these trials, so many at a time."""
 
-    def one(number: int) -> dict[str, Any]:
+    def one(place: tuple[int, str]) -> dict[str, Any]:
+        number, name = place
         try:
-            return {"round": number, **tried(cluster, name, trial, keep / f"{name}{number}", last)}
+            return {"round": number, **tried(cluster, name, trials[name], keep / f"{name}{number}", last)}
         except (AssertionError, OSError) as failed:  # of the cluster, on a busy machine: the next may be played
             return {"round": number, "fault": name, "is_right": False, "failed": str(failed)}
 
-    with ExitStack() as last, ThreadPoolExecutor(1 if trial.is_alone else beside) as pool:
-        yield from pool.map(one, rounds)
+    with ExitStack() as last, ThreadPoolExecutor(beside) as pool:
+        yield from pool.map(one, product(range(rounds), trials))
 
 
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.real.pop_trials", description=__doc__)
     parser.add_argument("--rounds", type=int, default=1, help="of all trials")
-    parser.add_argument("--beside", type=int, default=1, help="rounds of a trial that are played at a time")
+    parser.add_argument("--beside", type=int, default=1, help="trials that are played at a time")
     parser.add_argument("--only", nargs="+", choices=TRIALS, default=list(TRIALS))
     parser.add_argument("--restarts", type=int, default=3, help="of proxies in a healthy trial")
     parser.add_argument("--report", type=Path, help="a file to which the lines are appended, too")
@@ -369,10 +371,13 @@ def main(words: Sequence[str]) -> int:
         trials["restarts"] = trials["restarts"]._replace(play=partial(restarts, times=options.restarts))
     report = Report(options.report)
     with tempfile.TemporaryDirectory(prefix="evenkeel-pop-") as scratch, ProxiedRocketMQ(BROKERS) as cluster:
-        for name, trial in trials.items():
-            rounds = range(options.rounds)
-            for line in played(cluster, name, trial, rounds, options.beside, options.keep or Path(scratch)):
-                report.add(line)
+        alone = {name: trial for name, trial in trials.items() if trial.is_alone}
+        others = {name: trial for name, trial in trials.items() if not trial.is_alone}
+        keep = options.keep or Path(scratch)
+        for line in played(cluster, others, options.rounds, options.beside, keep):
+            report.add(line)
+        for line in played(cluster, alone, options.rounds, 1, keep):
+            report.add(line)
     return 0 if report.is_well else 1
 
 
