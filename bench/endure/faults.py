@@ -96,7 +96,7 @@ class _Player:
         self._chance = random.Random(seed)
         self._number = 0
         self._counted: Counter[str] = Counter()  # what the faults before have cost
-        self._settle(now_ms())
+        self._settle()
         self._count(Played(fault="", seed=seed, number=0, ts=now_ms(), away_s=0))
 
     def rarest(self, faults: Iterable[str], played: Counter[str]) -> str:
@@ -112,7 +112,7 @@ class _Player:
         say(f"{self._number}: {fault}")
         try:
             one.wrong = [*FAULTS[fault](stage, self._away_s)]
-            one.facts_s, one.well_s = self._settle(now_ms())
+            one.facts_s, one.well_s = self._settle()
             if not stage.is_reached(stage.is_turn_told, PAGED_WITHIN_S):
                 one.wrong.append(f"the group that changed is not told of within {PAGED_WITHIN_S:g} s")
         except Refused as error:
@@ -120,16 +120,17 @@ class _Player:
         self._count(one)
         return one
 
-    def _settle(self, undone_ts: int) -> tuple[float | None, float | None]:
-        """When new facts came and none was missing, and when all was well, in seconds from now."""
-        stage, began_s = self._stage, time.monotonic()
+    def _settle(self) -> tuple[float | None, float | None]:
+        """When facts of new events came and none was missing, and when all was well, in seconds from now."""
+        stage, began_s, given = self._stage, time.monotonic(), 0
 
         def has_facts() -> bool:
+            nonlocal given
             stage.ledger.read_facts()
             if not stage.ledger.is_even:
                 return False
-            if stage.ledger.newest_ts <= undone_ts:
-                stage.ledger.read_records()
+            if not given:  # until now only those of events that came during the fault
+                given = stage.ledger.read_records()
                 return False
             return True
 

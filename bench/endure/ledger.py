@@ -16,8 +16,8 @@ Name = tuple[int, bytes]
 class Ledger:
     """The facts of the groups, wanted and found. A fact that is both is forgotten, unless it is found again.
 
-    ``newest_ts``: of the facts that were found; ``facts``: all of them. ``events_lost``, ``events_repeated``: numbers
-    of events between the collector and Kafka.
+    ``facts``: all that were found. ``events_lost``, ``events_repeated``: numbers of events between the collector and
+    Kafka.
     """
 
     def __init__(self, kafka: str, topic: str, partitions: int, facts: Path, cluster: str) -> None:
@@ -29,7 +29,7 @@ class Ledger:
         self._blob: bytes | None = None
         self._open: Counter[Name] = Counter()  # wanted, less those found
         self._counted: set[Name] = set()  # as missing or repeated
-        self.events_lost = self.events_repeated = self.newest_ts = 0
+        self.events_lost = self.events_repeated = 0
         self.facts: list[Fact] = []
 
     def begin_again(self, seeds: Sequence[Record], offsets: Mapping[int, int]) -> None:
@@ -43,7 +43,8 @@ class Ledger:
         self._blob = done.blob
         self._add(done.facts, 1)
 
-    def read_records(self) -> None:
+    def read_records(self) -> int:
+        """Read the records that have come since the last time. Returns how many facts they give."""
         records = self._records.new()
         for record in records:
             lost, repeated = self._numbers.take(record)
@@ -52,11 +53,11 @@ class Ledger:
         done = fold(self._blob, records, DEFAULT_SETTINGS)
         self._blob = done.blob
         self._add(done.facts, 1)
+        return len(done.facts)
 
     def read_facts(self) -> None:
         found = list(filter(self._counts, self._facts.new()))
         self.facts += found
-        self.newest_ts = max([self.newest_ts, *(fact.ts for fact in found)])
         self._add(found, -1)
 
     @property
