@@ -78,7 +78,7 @@ def cluster_trouble(
         why = _why_no_rounds(evidence, limits)
         return MonitorTrouble("monitor_blind", cluster, since, why=why, evidence=evidence)
     if health.newest_round_ts is not None and now - health.newest_round_ts > limits.late_ms:
-        why = "sent_late" if _keeps_up(evidence) else "reads_old"
+        why = "sent_late" if _keeps_up(evidence) and not _reads_a_backlog(health, known) else "reads_old"
         return MonitorTrouble("monitor_late", cluster, health.newest_round_ts, why=why, evidence=evidence)
     return _contradicted(cluster, health, now) or _slots_not_seen(cluster, health, now, limits)
 
@@ -179,6 +179,18 @@ def _keeps_up(seen: TroubleEvidence) -> bool:
     """True if all records in Kafka are read, apart from those since a short batch that has just ended."""
     has_just_read = (seen.heard_ts or 0) - (seen.batch_ended_ts or 0) < LONG_BATCH_MS
     return seen.unread == 0 or (seen.unread is not None and has_just_read and not _is_slow(seen))
+
+
+def _reads_a_backlog(health: ClusterHealth, known: Mapping[str, ClusterHealth]) -> bool:
+    """True if more waits in Kafka than the job has taken since its last health fact, 15 s before (``health_seconds``).
+
+    A job that keeps up takes what comes, and less than that comes during a short batch. The batches of one that reads
+    what has waited are short only because they are limited.
+    """
+    facts = (one.newest for one in known.values() if one.health_ts == health.health_ts)
+    taken = sum(fact.rounds for fact in facts if fact is not None)
+    unread = 0 if health.newest is None else health.newest.unread or 0
+    return unread > taken
 
 
 def group_troubles(

@@ -396,6 +396,28 @@ def test_what_is_wrong_is_told_apart_by_what_is_seen(
     assert in_chinese in trouble_said(trouble, "zh", NOW)
 
 
+@pytest.mark.parametrize(
+    ("unread", "rounds", "of_another_cluster", "why"),
+    [
+        (300_000, 9_000, 0, "reads_old"),  # an hour without the job, then batches that their limit makes short
+        (500, 900, 0, "sent_late"),
+        (2_700, 10, 3_000, "sent_late"),  # most records are those of another cluster
+        (500, 0, 0, "reads_old"),
+    ],
+)
+def test_a_job_that_reads_a_backlog_by_short_batches_is_not_said_to_keep_up(
+    unread: int, rounds: int, of_another_cluster: int, why: str
+) -> None:
+    def of(rounds: int, newest_round_ts: int) -> ClusterHealth:
+        fact = replace(health(rounds=rounds).payload, **{**QUICK, "unread": unread})
+        return ClusterHealth(NOW, NOW, newest_round_ts, fact)
+
+    known = {"prod": of(rounds, NOW - 140 * S), "other": of(of_another_cluster, NOW)}
+    trouble = cluster_trouble("prod", known, NOW, LIMITS)
+    assert trouble is not None
+    assert (trouble.kind, trouble.why) == ("monitor_late", why)
+
+
 def contradicting(at: int, found: Contradiction | None) -> Fact:
     fact = health(at=at)
     return replace(fact, payload=replace(fact.payload, contradicting=int(found is not None), contradiction=found))
