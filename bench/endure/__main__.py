@@ -61,7 +61,7 @@ def _ends_well(folder: Path, arguments: argparse.Namespace) -> bool:
     try:
         _run(folder, arguments)
     except (MonitorError, KeyboardInterrupt) as error:
-        say(str(error) or "ended during its start")
+        say(str(error) or "ended by a signal")
         return False
     return True
 
