@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.endure.figures import DAY_S, HOUR_S, Finding, Point, Slope
-from bench.endure.measures import AT, LIFE, Line, Row, Shape, failing, rows_of
+from bench.endure.measures import AT, EXPIRED_AFTER_DAYS, FAST, LIFE, Line, Row, Shape, failing, rows_of
 
 LINES, ABOUT, PAGE, PLOTS = "lines.jsonl", "run.json", "README.md", "plots"
 WIDTH, HEIGHT, LEFT, EDGE = 640, 180, 70, 20
@@ -62,6 +62,11 @@ def page(lines: Sequence[Line], rows: Sequence[Row], about: Mapping[str, Any]) -
             "The last hour is compared with the second one; in a run of less than four hours, the last quarter with",
             "the second one. *Slope*: from the end of the first hour or quarter, by least squares, with its 95 %",
             "confidence. Figures of processes are those of the longest life.",
+            *(
+                [f"Tables and state are judged from virtual day {EXPIRED_AFTER_DAYS} on."]
+                if about["part"] == FAST
+                else []
+            ),
             "",
             "| measure | unit | goes by | second | last | slope a day | verdict |",
             "| --- | --- | --- | ---: | ---: | ---: | --- |",

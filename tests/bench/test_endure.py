@@ -15,9 +15,9 @@ from bench.endure.fast import A_BATCH, A_SHARE, AHEAD, MONTH_DAYS, ROUND_S, _Mon
 from bench.endure.fast_job import Work
 from bench.endure.figures import DAY_S, Point, Verdict, floors, judged, rates, slope_of
 from bench.endure.hotspot import counters, memory
-from bench.endure.measures import DAYS, FAST, LIVE, failing, measure_of, rows_of
+from bench.endure.measures import DAYS, EXPIRED_AFTER_DAYS, FAST, LIVE, failing, measure_of, rows_of
 from bench.endure.programs import Recording
-from bench.endure.report import ABOUT, LINES, PAGE, PLOTS, read_lines, write_report
+from bench.endure.report import ABOUT, LINES, PAGE, PLOTS, page, read_lines, write_report
 from bench.endure.samples import Commits, Spent, of_folder, of_spark, of_tables, series, total
 
 HOURS_S = 9_000.0  # of a run: two and a half
@@ -169,6 +169,13 @@ def test_the_report_has_every_row_its_plot_and_what_grows(tmp_path: Path):
         assert (tmp_path / PLOTS / f"{key}.svg").read_text().startswith("<svg")
     assert "**Fails: `web.rss_mb`.**" in page
     assert "UNKNOWN" not in page
+
+
+def test_the_report_of_the_fast_part_says_from_when_on_tables_are_judged():
+    lines = [line(at_s, **{DAYS: at_s / 600, "run.state_mb": 1.0}) for at_s in range(0, 9001, 30)]
+    ((_, fast), (_, live)) = ((part, page(lines, rows_of(lines, part), {"part": part})) for part in (FAST, LIVE))
+    assert f"from virtual day {EXPIRED_AFTER_DAYS} on" in fast
+    assert "virtual day" not in live
 
 
 def test_a_run_that_goes_on_counts_from_its_last_line(tmp_path: Path):
