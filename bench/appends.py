@@ -41,7 +41,7 @@ def measure(results: Results, _quick: bool) -> None:
 def _append(table: FactsTable, rows: object, number: int) -> float:
     began = perf_counter()
     note = CommitNote(identity="bench", batch_id=number, offsets={}, newest={})
-    table.append(rows, note)  # type: ignore[arg-type]
+    table.append(rows, note, {MembershipFact.fact})  # type: ignore[arg-type]
     return perf_counter() - began
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from schemas.facts import Fact
 from streaming.spark.checkpoint import Checkpoint
-from streaming.spark.facts import CommitNote, FactsTable, rows_of
+from streaming.spark.facts import CommitNote, FactsTable, kinds_of, rows_of
 from streaming.spark.health import BatchSummary, Health, Sight
 from streaming.spark.job_counts import BATCHES, HEALTH, JobCounts
 from streaming.spark.kafka_offsets import KafkaWatch, Loss, LossFinder
@@ -73,7 +73,7 @@ class Batches:
             summary = BatchSummary(batch_id, self._took_ms, reports, self._loss(batch_id, reports))
             self._health.add(summary)
             self._counts.add(summary, self._now_ms())
-            self._append(batch, batch_id, sum(report.facts for report in reports))
+            self._append(batch, batch_id, reports)
             self._table.require_held()  # Spark commits the batch in the checkpoint next
         finally:
             batch.unpersist()
@@ -95,28 +95,30 @@ class Batches:
             facts = self._health.facts(self._now_ms(), self._sight())
             if facts:
                 once = (f"{self._identity}-start", self._checkpoint.next_batch())
-                self._table.append(rows_of(spark, facts), self._note(self._newest()), once=once)
+                self._table.append(rows_of(spark, facts), self._note(self._newest()), kinds_of(facts), once=once)
 
     def beat(self, spark: SparkSession) -> None:
         """Write a health fact if no batch has written one in time."""
         try:
             facts = self._health.facts(self._now_ms(), self._sight(), HEARTBEAT_PATIENCE_MS)
             if facts:
-                self._table.append(rows_of(spark, facts), self._note(self._newest()))
+                self._table.append(rows_of(spark, facts), self._note(self._newest()), kinds_of(facts))
                 self._counts.appended(self._now_ms())
         finally:
             self._counts.went_on(HEALTH)
 
-    def _append(self, batch: DataFrame, batch_id: int, count: int) -> None:
+    def _append(self, batch: DataFrame, batch_id: int, reports: list[ShardReport]) -> None:
         if batch_id <= self._appended:  # it was cut short between append and commit
             return
         health: list[Fact] = self._health.facts(self._now_ms(), self._sight())
+        count, kinds = sum(report.facts for report in reports), kinds_of(health)
         if not count and not health:
             return
         rows = batch.where(self._is_fact)
         if health:
             rows = rows.unionByName(rows_of(batch.sparkSession, health))
-        self._table.append(rows, self._note(batch_id), 1 + count // ROWS_PER_FILE)
+        kinds.update(*(report.kinds for report in reports))
+        self._table.append(rows, self._note(batch_id), kinds, 1 + count // ROWS_PER_FILE)
         self._appended = batch_id
         self._counts.appended(self._now_ms())
 

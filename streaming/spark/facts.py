@@ -1,6 +1,6 @@
 """The facts table: one append a batch, atomic, each with a note in Delta's log of which batch it was."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 import msgspec
@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StructType
 
 from schemas.ddl import struct_type
-from schemas.facts import PAYLOADS, Fact, payload_column
+from schemas.facts import PAYLOADS, AlertFact, Fact, GroupFact, HealthFact, Payload, RebalanceFact, payload_column
 from schemas.tables import FACT_KEYS, FACTS
 from streaming.errors import MonitorError
 from streaming.lease import RequireHeld, always_held
@@ -24,6 +24,8 @@ from streaming.tables.creation import delta_properties, missing_columns
 
 # Each is a small file to read, and nearly all have a note. The second number is read where the first has none.
 COMMITS_READ = (50, 1000)
+# In each file, perhaps without their other fields: the notifier and the pages of 0.1.0 fail where one is missing.
+ALWAYS_THERE = (AlertFact, HealthFact, GroupFact, RebalanceFact)
 NO_SHARD = -1  # of facts that the driver makes
 CODEGEN_KEY = "spark.sql.codegen.factoryMode"
 
@@ -45,7 +47,8 @@ class FactsTable:
         self.path = f"{tables}/{FACTS.name}"
         self.require_held = require_held
         self._spark = spark
-        self._columns_of: dict[str, list[Column]] = {}  # by identity; to make them takes 90 ms
+        self._keys_of: dict[str, list[Column]] = {}  # by identity; to make all columns takes 90 ms
+        self._payloads: dict[str, Column] = {}
 
     def exists(self) -> bool:
         return bool(DeltaTable.isDeltaTable(self._spark, self.path))
@@ -70,13 +73,21 @@ class FactsTable:
                 writer = writer.option("userMetadata", msgspec.json.encode(note).decode())
             writer.option("mergeSchema", "true").save(self.path)
 
-    def append(self, rows: DataFrame, note: CommitNote, files: int = 1, once: tuple[str, int] | None = None) -> None:
-        """Append rows of the operator's schema; ``once``: skip them if this (id, version) was appended before.
+    def append(
+        self,
+        rows: DataFrame,
+        note: CommitNote,
+        kinds: Collection[str],
+        files: int = 1,
+        once: tuple[str, int] | None = None,
+    ) -> None:
+        """Append rows of the operator's schema. ``kinds``: of the facts in them; their files lack other columns.
 
+        ``once``: skip them if this (id, version) was appended before.
         To know that, Delta computes the table's whole state again, which takes as long as the append: batches go by
         the notes instead.
         """
-        writer = self._typed(rows, note.identity).coalesce(files).write.format("delta").mode("append")
+        writer = self._typed(rows, note.identity, kinds).coalesce(files).write.format("delta").mode("append")
         if once is not None:
             writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
         writer = writer.option("userMetadata", msgspec.json.encode(note).decode())
@@ -87,10 +98,19 @@ class FactsTable:
         self.require_held()
         writer.save(self.path)
 
-    def _typed(self, rows: DataFrame, identity: str) -> DataFrame:
-        if identity not in self._columns_of:
-            self._columns_of[identity] = table_columns(identity)
-        return rows.select(*self._columns_of[identity])
+    def _typed(self, rows: DataFrame, identity: str, kinds: Collection[str]) -> DataFrame:
+        """The table's columns without those of other kinds, which are null.
+
+        A file describes each of its columns: all 329 take 100 KB, also for a single fact.
+        """
+        if identity not in self._keys_of:
+            self._keys_of[identity] = key_columns(identity)
+        for payload in PAYLOADS:
+            if payload.fact in kinds and payload.fact not in self._payloads:
+                self._payloads[payload.fact] = payload_of(payload)
+        payloads = [self._payloads[payload.fact] for payload in PAYLOADS if payload.fact in kinds]
+        nulls = [null_payload(payload) for payload in ALWAYS_THERE if payload.fact not in kinds]
+        return rows.select(*self._keys_of[identity], *payloads, *nulls)
 
     def notes(self, identity: str | None = None) -> list[CommitNote]:
         """What our newest commits say, newest first: at least one of this checkpoint, if there is one."""
@@ -131,12 +151,28 @@ def _projections_interpreted(spark: SparkSession) -> Iterator[None]:
 
 def table_columns(identity: str) -> list[Column]:
     """The table's columns from the operator's rows: each payload in the column of its kind."""
+    return [*key_columns(identity), *map(payload_of, PAYLOADS)]
+
+
+def key_columns(identity: str) -> list[Column]:
     when = F.timestamp_millis("ts")
     made = {"identity": F.lit(identity), "ts": when, "date": F.to_date(when)}
-    keys = [made.get(key.name, F.col(key.name)).cast(key.type).alias(key.name) for key in FACT_KEYS]
-    # null in rows of other kinds
-    of_kind = {payload: F.when(F.col("fact") == payload.fact, F.col("payload")) for payload in PAYLOADS}
-    return [*keys, *(F.from_json(one, struct_type(p)).alias(payload_column(p)) for p, one in of_kind.items())]
+    return [made.get(key.name, F.col(key.name)).cast(key.type).alias(key.name) for key in FACT_KEYS]
+
+
+def payload_of(kind: type[Payload]) -> Column:
+    """The payload in the column of its kind, null in rows of other kinds."""
+    of_kind = F.when(F.col("fact") == kind.fact, F.col("payload"))
+    return F.from_json(of_kind, struct_type(kind)).alias(payload_column(kind))
+
+
+def null_payload(kind: type[Payload]) -> Column:
+    """The column with the first field alone, which is null."""
+    return F.lit(None).cast(f"STRUCT<`{kind.__struct_fields__[0]}`:STRING>").alias(payload_column(kind))
+
+
+def kinds_of(facts: Iterable[Fact]) -> set[str]:
+    return {fact.payload.fact for fact in facts}
 
 
 def rows_of(spark: SparkSession, facts: Iterable[Fact]) -> DataFrame:

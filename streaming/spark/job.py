@@ -21,7 +21,7 @@ from streaming.errors import MonitorError
 from streaming.lease import RequireHeld, always_held
 from streaming.spark.batches import Batches, start_heartbeat
 from streaming.spark.checkpoint import SEED_FOLDER, Checkpoint, open_checkpoint, refuse_others_checkpoint
-from streaming.spark.facts import FactsTable, rows_of
+from streaming.spark.facts import FactsTable, kinds_of, rows_of
 from streaming.spark.failure import explained, root_of
 from streaming.spark.health import Health, failure_facts
 from streaming.spark.job_counts import BATCHES, JobCounts
@@ -226,7 +226,8 @@ def _tell_failure(spark: SparkSession, tables: str, require_held: RequireHeld, e
         if notes:
             table.create()  # an older evenkeel may have made it, without some of today's columns
             with scheduler_pool(spark, DETECTION_POOL):
-                table.append(rows_of(spark, failure_facts(notes[0].newest, error, now_ms())), notes[0])
+                facts = failure_facts(notes[0].newest, error, now_ms())
+                table.append(rows_of(spark, facts), notes[0], kinds_of(facts))
     # Java may have ended, or the tables may be away: then only the missing health facts show it.
     except Exception as failure:
         log.debug("the facts cannot say that the job has failed: %s", failure)

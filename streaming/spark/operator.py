@@ -60,7 +60,7 @@ class RecordsRead(Struct, frozen=True):
 class ShardReport(Struct, frozen=True):
     """The report of one call: the records it read, the size of the shard's state, and the core's counts.
 
-    ``slots``: of all its groups.
+    ``slots``: of all its groups. ``kinds``: of its facts.
     """
 
     shard: int
@@ -69,6 +69,7 @@ class ShardReport(Struct, frozen=True):
     read: list[RecordsRead]
     cluster_counts: list[ClusterCounts]
     slots: list[SlotCounts] = []
+    kinds: set[str] = set()
 
 
 def shard_operator(settings: Settings) -> Callable[[Any, Iterable[pd.DataFrame], Any], Iterator[pd.DataFrame]]:
@@ -82,7 +83,8 @@ def shard_operator(settings: Settings) -> Callable[[Any, Iterable[pd.DataFrame],
         state.update((kept,))
         read = Counter((record.topic or "", record.partition) for record in records if record.partition is not None)
         counts = [RecordsRead(topic, partition, count) for (topic, partition), count in read.items()]
-        report = ShardReport(shard, len(kept), len(folded.facts), counts, folded.cluster_counts, folded.slots)
+        kinds = {fact.payload.fact for fact in folded.facts}
+        report = ShardReport(shard, len(kept), len(folded.facts), counts, folded.cluster_counts, folded.slots, kinds)
         reported = OutputRow(REPORT, shard, 0, "", "", "", None, 0, _json(report))
         yield pd.DataFrame([*(fact_row(shard, fact) for fact in folded.facts), reported], columns=OutputRow._fields)
 

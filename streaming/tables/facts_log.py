@@ -62,12 +62,13 @@ class FactsLog:
     def facts(
         self, file: str, kinds: Sequence[type[Payload]], cluster: str | None = None, group: str | None = None
     ) -> Iterator[Fact]:
-        """The facts of these kinds in a file; of one group where it is named."""
+        """The facts of these kinds in a file; of one group where it is named. A file lacks columns that are null."""
         wanted = pc.field("fact").isin([kind.fact for kind in kinds])
         if cluster is not None and group is not None:
             wanted &= (pc.field("cluster") == cluster) & (pc.field("group") == group)
-        columns = [*KEY_COLUMNS, *map(payload_column, kinds)]
-        return facts_of(pq.read_table(file, columns=columns, filters=wanted, filesystem=self.files, partitioning=None))
+        rows = pq.ParquetDataset(file, filters=wanted, filesystem=self.files, partitioning=None)
+        payloads = [name for name in map(payload_column, kinds) if name in rows.schema.names]
+        return facts_of(rows.read(columns=[*KEY_COLUMNS, *payloads]))
 
     def commits(
         self, version: int, kinds: Sequence[type[Payload]], cluster: str | None = None, group: str | None = None

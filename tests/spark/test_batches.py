@@ -25,7 +25,7 @@ class Table:
         self.noted = []
         self.is_held = True
 
-    def append(self, rows, note, files=1, once=None) -> None:
+    def append(self, rows, note, kinds, files=1, once=None) -> None:
         self.noted.append(note.batch_id)
 
     def require_held(self) -> None:
