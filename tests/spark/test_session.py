@@ -54,6 +54,13 @@ def test_a_session_that_is_there_is_tuned_where_nothing_was_said(spark):
     assert sorted(pools.apply(i).name() for i in range(pools.size())) == ["default", "detection", "maintenance"]
 
 
+def test_the_memory_of_all_state_stores_has_one_limit(spark):
+    """As Spark reads it when it opens a store."""
+    state, none = spark._jvm.org.apache.spark.sql.execution.streaming.state, spark._jvm.PythonUtils.toScalaMap({})
+    conf = state.RocksDBConf.apply(state.StateStoreConf(spark._jsparkSession.sessionState().conf(), none))
+    assert (conf.boundedMemoryUsage(), conf.totalMemoryUsageMB()) == (True, 256)
+
+
 def test_few_executions_are_kept_for_a_ui_that_is_off(spark):
     """Spark makes more than a thousand in ten minutes of detection."""
     context, store = spark._jsc.sc(), spark._jsparkSession.sharedState().statusStore()
