@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from streaming.errors import InUseError, MonitorError
@@ -12,6 +13,7 @@ from streaming.spark.health import Health
 from streaming.spark.job import _read_ahead
 from streaming.spark.job_counts import JobCounts
 from streaming.spark.kafka_offsets import Loss
+from streaming.spark.operator import ShardReport
 
 T0 = 1_700_000_000_000
 IDENTITY = "query"
@@ -23,10 +25,12 @@ class Table:
 
     def __init__(self) -> None:
         self.noted = []
+        self.kinds = set()  # of the facts of the newest commit
         self.is_held = True
 
     def append(self, rows, note, kinds, files=1, once=None) -> None:
         self.noted.append(note.batch_id)
+        self.kinds = kinds
 
     def require_held(self) -> None:
         if not self.is_held:
@@ -53,9 +57,12 @@ class Folder:
 
 
 class Frame:
-    """A batch with one fact and no report."""
+    """A batch with one fact. ``reports``: by default none."""
 
     sparkSession = None
+
+    def __init__(self, *reports) -> None:
+        self.reports = reports
 
     def where(self, condition):
         return self
@@ -63,7 +70,7 @@ class Frame:
     select = unionByName = where
 
     def collect(self):
-        return []
+        return [SimpleNamespace(payload=msgspec.json.encode(one).decode()) for one in self.reports]
 
     def persist(self, level=None):
         return self
@@ -106,6 +113,20 @@ def test_health_facts_note_a_batch_that_was_appended_and_not_committed() -> None
     assert job.table.known() == 7
     job.start().write(Frame(), 7)
     assert len(job.table.noted) == 61, "the facts of batch 7 were appended again"
+
+
+def test_a_commit_has_the_kinds_that_its_shards_report_and_those_of_the_health_fact() -> None:
+    """All others have no column in its file: a kind that is missed would be lost."""
+    job = Starts(done=6)
+    batches = job.start()
+    said = [ShardReport(0, 5, 2, [], [], kinds={"queue", "group"}), ShardReport(1, 5, 1, [], [], kinds={"alert"})]
+    batches.write(Frame(*said), 7)
+    assert job.table.kinds == {"queue", "group", "alert"}
+    job.now += 17_000
+    batches.write(Frame(*said, ShardReport(2, 5, 0, [], [])), 8)
+    assert job.table.kinds == {"queue", "group", "alert", "health"}
+    job.beat(batches, 1)
+    assert job.table.kinds == {"health"}
 
 
 def test_losses_at_the_start_note_it_too() -> None:
