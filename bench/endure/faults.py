@@ -70,8 +70,8 @@ def run_faults(folder: Path, lasts_s: float, groups: int, away_s: float, only: S
     """Play faults until the time is over, the rarest of the folder first. Raises MonitorError if the stage fails. A
     signal ends it in the midst of a fault, which is not counted then.
     """
-    ends_s = time.monotonic() + lasts_s
     with staged(folder / "stage", groups) as stage:
+        ends_s = time.monotonic() + lasts_s
         say(f"the faults begin, with seed {seed}")
         player, faults = _Player(stage, away_s, seed), only or playable()
         while time.monotonic() < ends_s:
