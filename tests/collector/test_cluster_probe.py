@@ -513,7 +513,7 @@ def test_queues_that_left_the_route_are_asked_one_by_one_too() -> None:
         told.fake.queues["T"] = 3
         told.fake.offsets["T", "broker-a", 3] = (50, 20, 20)
         told.probe.shared.offsets.forget_group("g")  # or they would be asked again in 20 s only
-        told.probe.shared.routes.schedule.answered("T", 0, is_known=False)  # or its route in 10 s only
+        told.probe.shared.routes.schedule.answered("T", 0, is_known=False, asked_ts=0)  # or its route in 10 s only
         await told.round()
         told.probe.shared.offsets.forget_group("g")
         await told.round()

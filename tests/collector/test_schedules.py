@@ -536,17 +536,17 @@ def test_routes_of_retry_topics_are_asked_less_often() -> None:
     both = ["T", "%RETRY%g"]
     assert routes.choose(both, NOW) == ["%RETRY%g", "T"]
     for topic in both:
-        routes.answered(topic, NOW, True)
+        routes.answered(topic, NOW, True, NOW)
     assert routes.choose(both, NOW + AT_ONCE.route_ms) == ["T"]
     assert routes.choose(both, NOW + RETRY_ROUTE_MS) == ["%RETRY%g", "T"]
-    routes.answered("T", NOW + RETRY_ROUTE_MS, False)
+    routes.answered("T", NOW + RETRY_ROUTE_MS, False, NOW)
     assert routes.choose(["T"], NOW + RETRY_ROUTE_MS + 1) == ["T"]
 
 
 def test_a_route_was_asked_for_since_then_or_not() -> None:
     routes = RouteSchedule(AT_ONCE)
     assert not routes.is_asked_since("T", NOW)
-    routes.asked("T", NOW)
+    routes.answered("T", NOW + 100, True, asked_ts=NOW)
     assert not routes.is_asked_since("T", NOW)
     assert routes.is_asked_since("T", NOW - 1)
     routes.choose(["U"], NOW)

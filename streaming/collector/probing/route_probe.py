@@ -32,13 +32,12 @@ class RouteSchedule:
         return topic in self._due_ts
 
     def is_asked_since(self, topic: str, ts: int) -> bool:
+        """Returns whether it was asked for after ``ts``, and all that could answer have."""
         return self._asked_ts.get(topic, 0) > ts
 
-    def asked(self, topic: str, now: int) -> None:
-        self._asked_ts[topic] = now
-
-    def answered(self, topic: str, now: int, is_known: bool) -> None:
+    def answered(self, topic: str, now: int, is_known: bool, asked_ts: int) -> None:
         """A topic for which there was no answer is due again in the next round."""
+        self._asked_ts[topic] = asked_ts
         if not is_known:
             self._due_ts[topic] = 0
             return
@@ -74,9 +73,8 @@ class RouteProbe:
         await self._learn_all([topic for topic in topics if not self.schedule.is_known(topic)])
 
     async def learn_since(self, times: Mapping[str, int]) -> None:
-        """Ask for those topics that were not asked for after their time. Returns once the answers are there."""
-        old = {topic for topic, ts in times.items() if not self.schedule.is_asked_since(topic, ts)}
-        await self._learn_all(sorted(old | (times.keys() & self._learning.keys())))
+        """Ask for those topics whose last answer was not asked for after their time."""
+        await self._learn_all([topic for topic, ts in times.items() if not self.schedule.is_asked_since(topic, ts)])
 
     async def _learn_all(self, topics: list[str]) -> None:
         """Each is asked for once, however many groups want it at the same time."""
@@ -91,7 +89,7 @@ class RouteProbe:
             del self._learning[topic]
 
     async def _ask(self, topic: str) -> None:
-        self.schedule.asked(topic, self._transport.clock.steady_ms())
+        asked_ts = self._transport.clock.steady_ms()
         address, first = await self._transport.topic_route(topic)
         answers = [first]
         others = [other for other in self._transport.name_servers if other != address] if address else []
@@ -103,4 +101,4 @@ class RouteProbe:
         for answer in answers:  # all at once: half of them would look like name servers that differ
             self._routes.take(answer)
             self._record(answer)
-        self.schedule.answered(topic, self._transport.clock.steady_ms(), first.code is not None)
+        self.schedule.answered(topic, self._transport.clock.steady_ms(), first.code is not None, asked_ts)
