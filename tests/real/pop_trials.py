@@ -177,18 +177,21 @@ def head_blocked(stage: Stage) -> Iterator[None]:
 
 
 def too_short(stage: Stage) -> Iterator[None]:
-    """A client needs longer for a message than the 10 s for which it is invisible: it acknowledges each too late."""
-    yield from _joined_by(stage, invisible_s=10, sleep_ms=12_000)
+    """A client asks for 16 messages for 10 s, and needs 2 s for each: it acknowledges most of them too late.
+
+    The other one is slow enough that messages wait. Else there would be one or two at a time for either.
+    """
+    yield from _joined_by(stage, 1_000, invisible_s=10, sleep_ms=2_000)
 
 
 def never_acknowledged(stage: Stage) -> Iterator[None]:
-    yield from _joined_by(stage, invisible_s=10, ack=False)
+    yield from _joined_by(stage, 0, invisible_s=10, ack=False)
 
 
-def _joined_by(stage: Stage, **how: Any) -> Iterator[None]:
-    """The other one stays: when a client leaves, what it had in flight comes back, and is not counted."""
+def _joined_by(stage: Stage, needs_ms: int, **how: Any) -> Iterator[None]:
+    """The one before stays: when a client leaves, what it had in flight comes back, and is not counted."""
     part = stage.group()
-    stage.join(part, "good", kind="simple")
+    stage.join(part, "good", kind="simple", sleep_ms=needs_ms)
     yield
     stage.join(part, "bad", kind="simple", **how)
     yield
