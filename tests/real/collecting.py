@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from schemas.facts import Fact
@@ -67,11 +68,11 @@ class Collecting:
 class Judging:
     """A collector that writes events to a file, and what the core makes of those that are there by now."""
 
-    def __init__(self, folder: Path, namesrv: str, include: str = "*") -> None:
-        """``include``: a pattern of groups."""
+    def __init__(self, folder: Path, namesrv: str, include: Sequence[str] = ("*",)) -> None:
+        """``include``: patterns of groups."""
         self.events = folder / "events.jsonl"
         keys = {
-            "clusters.real": namesrv, "include": [include], "output": "file", "file": str(self.events),
+            "clusters.real": namesrv, "include": list(include), "output": "file", "file": str(self.events),
             "state": str(folder / "state"),
         }  # fmt: skip
         config = folder / "evenkeel.toml"

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from schemas.facts import Fact
+from schemas.identity import REVIVE_GROUP
 from streaming.replay.alert_transitions import transitions
 from streaming.wall_clock import now_ms
 from tests.real import asking
@@ -307,7 +308,7 @@ def judged(name: str, trial: Trial, found: Sequence[Found], paged: Iterable[tupl
 
 def tried(cluster: ProxiedRocketMQ, name: str, trial: Trial, folder: Path, last: ExitStack) -> dict[str, Any]:
     folder.mkdir(parents=True)
-    judging = Judging(folder, cluster.namesrv, include=f"{folder.name}-*")
+    judging = Judging(folder, cluster.namesrv, include=(f"{folder.name}-*", REVIVE_GROUP))
     with ExitStack() as leaves:
         stage = Stage(cluster, folder.name, leaves, last)
         steps = trial.play(stage)
