@@ -27,6 +27,7 @@ from bench.endure.programs import EVENKEEL, KAFKA_KEEPS, PARTITIONS, Program, st
 from bench.endure.samples import total
 from bench.machine import machine
 from bench.results import say
+from streaming.config.alerts import Monitor
 from streaming.errors import MonitorError
 from streaming.feed.console_producer import ConsoleProducer
 from streaming.feed.feeding import Feed
@@ -39,7 +40,7 @@ from tests.e2e.hook import RULES, Told
 from tests.sinks.server import Server
 
 TOPIC = "events"
-BLIND_S, LATE_S = 35, 60  # the defaults of [monitor]
+MONITOR = Monitor()  # the defaults
 LOOK_S = 1.0
 STARTS_WITHIN_S = 1200
 KNOWN_LAG_S = 15.0  # the groups are known, and the job keeps up
@@ -166,7 +167,9 @@ def main() -> int:
     parser.add_argument(
         "--most-records", type=int, default=20_000, metavar="N", help="of a trigger: with few, few groups are too many"
     )
-    parser.add_argument("--folder", type=Path, default=Path("data/overload"), help="made anew (default: %(default)s)")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("data/overload"), help="emptied first (default: %(default)s)"
+    )
     arguments = parser.parse_args()
     try:
         figures = _measure(arguments.folder.resolve(), arguments)
@@ -218,7 +221,9 @@ def _running(folder: Path, most_records: int) -> Iterator[tuple[Job, str]]:
         kafka = stack.enter_context(LoopbackKafka(folder / "kafka", ready_within_s=STARTS_WITHIN_S))
         kafka.create_topic(TOPIC, PARTITIONS, KAFKA_KEEPS)
         metrics = f"127.0.0.1:{free_port()}"
-        (folder / "alerts.toml").write_text(RULES.format(url=hook.url, blind_s=BLIND_S, late_s=LATE_S))
+        (folder / "alerts.toml").write_text(
+            RULES.format(url=hook.url, blind_s=MONITOR.blind_seconds, late_s=MONITOR.late_seconds)
+        )
         source = {"topic": TOPIC, "bootstrap_servers": kafka.bootstrap_servers, "max_offsets_per_trigger": most_records}
         values: dict[str, dict[str, Any]] = {
             "source": source,
@@ -274,7 +279,7 @@ def wrong(seen: list[Seen], figures: dict[str, Any]) -> Iterator[str]:
     """A job that has been late for a while has said so; and all is as before at the end."""
     if figures["back_s"] is None:
         yield "the job has not come back"
-    late = [one for one in seen if (one.lag_s or 0) > LATE_S]
+    late = [one for one in seen if (one.lag_s or 0) > MONITOR.late_seconds]
     if late and late[-1].at_s - late[0].at_s > SOON_S:
         if not any(one.not_ready for one in late):
             yield "the job was late, and /readyz has not said so"

@@ -23,6 +23,7 @@ from bench.endure.disks import mounted, unmount
 from bench.endure.ledger import Ledger
 from bench.endure.programs import EVENKEEL, PARTITIONS, Program, environment, write_toml
 from bench.results import say
+from streaming.config.alerts import Monitor
 from streaming.core.shard import Record
 from streaming.core.state.restore import SEED_TOPIC
 from streaming.errors import MonitorError
@@ -44,7 +45,7 @@ STARTS_WITHIN_S = 1200
 LOOK_S = 0.5
 DISKS = ("tables", "checkpoint", "state", "logs")
 RUN, COLLECT, WEB, NOTIFY = "run", "collect", "web", "notify"
-BLIND_S, LATE_S = 35, 60  # the defaults
+MONITOR = Monitor()  # the defaults
 UNAVAILABLE = 503
 
 
@@ -115,7 +116,7 @@ class Stage:
         self.tables, self.checkpoints, self.checkpoint = folder / "tables", 1, folder / "checkpoint" / "1"
         self.state, self.config = folder / "state", folder / "evenkeel.toml"
         self.shift = folder / "clock"
-        self.told = Told(hook)  # type: ignore[arg-type]
+        self.told = Told(hook)
         self.ledger = Ledger(kafka.bootstrap_servers, TOPIC, PARTITIONS, self.tables / "facts", CLUSTER)
         self.services: dict[str, Service] = {}
         self._listens = {name: f"127.0.0.1:{free_port()}" for name in (RUN, COLLECT, WEB, NOTIFY)}
@@ -145,7 +146,9 @@ class Stage:
 
     def _configure(self) -> None:
         """The defaults, but for places, fewer shards, and a Java that starts quickly."""
-        (self.folder / "alerts.toml").write_text(RULES.format(url=self.hook.url, blind_s=BLIND_S, late_s=LATE_S))
+        (self.folder / "alerts.toml").write_text(
+            RULES.format(url=self.hook.url, blind_s=MONITOR.blind_seconds, late_s=MONITOR.late_seconds)
+        )
         values: dict[str, dict[str, Any]] = {
             "source": {"topic": TOPIC, "bootstrap_servers": self.kafka.bootstrap_servers},
             "tables": {"path": str(self.tables)},

@@ -17,11 +17,12 @@ from msgspec import Struct
 
 from bench.endure.fault_kinds import FAULTS, playable
 from bench.endure.fault_stage import Refused, Stage, staged
-from bench.endure.report import LINES, PAGE
+from bench.endure.report import LINES, PAGE, about_table, read_lines
 from bench.results import say
 from streaming.errors import MonitorError
 from streaming.wall_clock import now_ms
 from tests.e2e.reliability.counting import repeated_notices, times_without_page
+from tests.e2e.reliability.table import table_of_faults
 
 RANDOM_MOMENT_S = 40.0  # after a group has changed: its page is due about then
 RECOVERS_WITHIN_S = 600.0
@@ -57,7 +58,7 @@ class Played(Struct, kw_only=True):
     pages_lost: int = 0
     pages_repeated: int = 0
     pages_false: int = 0
-    troubles: int = 0  # of evenkeel itself that were told
+    troubles: int = 0  # of evenkeel itself, of which there was a notice
     starts: dict[str, int] = {}
     wrong: list[str] = []
 
@@ -113,7 +114,7 @@ class _Player:
             one.wrong = [*FAULTS[fault](stage, self._away_s)]
             one.facts_s, one.well_s = self._settle()
             if not stage.is_reached(stage.is_turn_told, PAGED_WITHIN_S):
-                one.wrong.append(f"the group that changed is not told of within {PAGED_WITHIN_S:g} s")
+                one.wrong.append(f"no notice within {PAGED_WITHIN_S:g} s says how the group that changed is")
         except Refused as error:
             one.wrong.append(str(error))
         self._count(one)
@@ -181,9 +182,7 @@ def _taken(began_s: float) -> float:
 
 
 def read_played(folder: Path) -> list[Played]:
-    file = folder / LINES
-    lines = file.read_bytes().splitlines() if file.exists() else []
-    return [msgspec.json.decode(line, type=Played) for line in lines]
+    return [msgspec.convert(line, Played) for line in read_lines(folder / LINES)]
 
 
 def write_faults_report(folder: Path, about: dict[str, Any]) -> list[str]:
@@ -196,17 +195,9 @@ def write_faults_report(folder: Path, about: dict[str, Any]) -> list[str]:
         f"{len(played)} faults. "
         + (f"**{len(bad)} have cost something.**" if bad else "Nothing was lost or repeated."),
         "",
-        "| | |",
-        "| --- | --- |",
-        *(f"| {key} | {value} |" for key, value in about.items() if key != "title"),
+        *about_table(about),
         "",
-        f"| {' | '.join(HEADS)} |",
-        "| --- " + "| ---: " * (len(HEADS) - 1) + "|",
-        *(
-            _line(fault, [one for one in played if one.fault == fault])
-            for fault in sorted({one.fault for one in played})
-        ),
-        _line("all", played),
+        *table_of_faults(HEADS, sorted({one.fault for one in played}), played, _cells),
         "",
         *(f"- {one.fault} ({one.ts}, away {one.away_s:g} s): {_bad_of(one)}" for one in bad),
         "",
@@ -220,11 +211,11 @@ def _bad_of(one: Played) -> str:
     return "; ".join([*counts, *one.wrong])
 
 
-def _line(name: str, played: Sequence[Played]) -> str:
+def _cells(played: Sequence[Played]) -> list[str]:
     counts = [str(sum(getattr(one, field) for one in played)) for field in COUNTED]
     spans: Sequence[Callable[[Played], float | None]] = (lambda one: one.facts_s, lambda one: one.well_s)
     times = [_span(of, [at(one) for one in played]) for at in spans for of in (median, max)]
-    return f"| {' | '.join([name, str(len(played)), *counts, *times])} |"
+    return [*counts, *times]
 
 
 def _span(of: Callable[[list[float]], float], times: Sequence[float | None]) -> str:

@@ -55,9 +55,7 @@ def page(lines: Sequence[Line], rows: Sequence[Row], about: Mapping[str, Any]) -
             if bad
             else "Nothing grows that should not, and the work goes on as fast.",
             "",
-            "| | |",
-            "| --- | --- |",
-            *(f"| {key} | {value} |" for key, value in about.items() if key != "title"),
+            *about_table(about),
             "",
             "The last hour is compared with the second one; in a run of less than four hours, the last quarter with",
             "the second one. *Slope*: from the end of the first hour or quarter, by least squares, with its 95 %",
@@ -74,6 +72,11 @@ def page(lines: Sequence[Line], rows: Sequence[Row], about: Mapping[str, Any]) -
             "",
         ]
     )
+
+
+def about_table(about: Mapping[str, Any]) -> list[str]:
+    """The lines of what is known of a run, but for its title."""
+    return ["| | |", "| --- | --- |", *(f"| {key} | {value} |" for key, value in about.items() if key != "title")]
 
 
 def _row(row: Row) -> str:

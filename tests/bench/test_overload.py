@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from bench.overload import LATE_S, Seen, changes, figures_of, wrong
+from bench.overload import MONITOR, Seen, changes, figures_of, wrong
 
 OLD = "cluster simulated: the newest round is 75 s old"
 
 
 def seen(lags_s: Sequence[float], ready: bool = True, trigger_s: float | None = 2.0) -> list[Seen]:
     """A look each second."""
-    not_ready = ["" if ready or lag_s <= LATE_S else OLD for lag_s in lags_s]
+    not_ready = ["" if ready or lag_s <= MONITOR.late_seconds else OLD for lag_s in lags_s]
     return [
         Seen(float(at), trigger_s if at % 2 else None, lag_s, 2_000.0 + at, says)
         for at, (lag_s, says) in enumerate(zip(lags_s, not_ready, strict=True))

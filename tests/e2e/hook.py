@@ -2,9 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
-
-from tests.sinks.server import Server
+from typing import Any, Protocol
 
 RULES = """
 [monitor]
@@ -21,10 +19,17 @@ url = "{url}"
 """
 
 
+class Webhook(Protocol):
+    """What took the requests of the notifier, in their order."""
+
+    @property
+    def taken(self) -> list[Any]: ...
+
+
 class Told:
     """What the webhook took, in order."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Webhook) -> None:
         self._server = server
 
     def notices(self) -> list[dict[str, Any]]:

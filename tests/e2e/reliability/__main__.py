@@ -13,6 +13,7 @@ import msgspec
 from tests.e2e.reliability.faults import FAULTS
 from tests.e2e.reliability.figures import Round
 from tests.e2e.reliability.run import chosen, played
+from tests.e2e.reliability.table import table_of_faults
 
 HEADS = (
     "fault", "rounds", "silence, s (median)", "silence, s (longest)", "overlapping requests", "events lost",
@@ -22,18 +23,13 @@ COUNTED = ("overlapping", "markers_lost", "markers_repeated", "pages_lost", "pag
 
 
 def table(rounds: Sequence[Round]) -> Iterator[str]:
-    yield f"| {' | '.join(HEADS)} |"
-    yield "| --- " + "| ---: " * (len(HEADS) - 1) + "|"
-    for fault in FAULTS:
-        yield _line(fault, [one for one in rounds if one.fault == fault])
-    yield _line("all", rounds)
+    return table_of_faults(HEADS, FAULTS, rounds, _cells)
 
 
-def _line(name: str, rounds: Sequence[Round]) -> str:
+def _cells(rounds: Sequence[Round]) -> list[str]:
     silences = [one.silence_s for one in rounds] or [math.nan]
     counts = [str(sum(getattr(one, field) for one in rounds)) for field in COUNTED]
-    cells = [name, str(len(rounds)), f"{median(silences):.1f}", f"{max(silences):.1f}", *counts]
-    return f"| {' | '.join(cells)} |"
+    return [f"{median(silences):.1f}", f"{max(silences):.1f}", *counts]
 
 
 def _write(path: Path, rounds: Iterable[Round]) -> None:

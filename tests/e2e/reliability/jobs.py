@@ -27,6 +27,7 @@ from tests.e2e.reliability.faults import RESTARTS_AFTER_S
 from tests.e2e.reliability.figures import records_of
 from tests.e2e.reliability.pair import BATCHES, COLLECTOR, FACTS, FOLDER, JOBS, Life, Pair, by_two
 from tests.e2e.reliability.stage import CHANGING, CLUSTERS, Stage, give_queue_back, take_queue
+from tests.e2e.reliability.table import table_of_faults
 from tests.sinks.server import Server
 from tests.tables.written import fact_of
 
@@ -184,18 +185,14 @@ def _count_pages(notices: Sequence[Any], facts: Iterable[Fact], at: Callable[[in
 
 
 def table(rounds: Sequence[PairRound]) -> Iterator[str]:
-    yield f"| {' | '.join(HEADS)} |"
-    yield "| --- " + "| ---: " * (len(HEADS) - 1) + "|"
-    for fault in FAULTS:
-        yield _line(fault, [one for one in rounds if one.fault == fault])
-    yield _line("all", rounds)
+    return table_of_faults(HEADS, FAULTS, rounds, _cells)
 
 
-def _line(name: str, rounds: Sequence[PairRound]) -> str:
+def _cells(rounds: Sequence[PairRound]) -> list[str]:
     spans = [[one.takeover_s for one in rounds if one.takeover_s is not None], [one.silence_s for one in rounds]]
     times = [f"{of(span):.0f}" if span else "–" for span in spans for of in (median, max)]
     counts = [str(sum(getattr(one, field) for one in rounds)) for field in COUNTED]
-    return f"| {' | '.join([name, str(len(rounds)), *times, *counts])} |"
+    return [*times, *counts]
 
 
 def main() -> None:
