@@ -2,7 +2,7 @@
 
 from functools import cached_property
 
-from schemas.facts import Kind
+from schemas.facts import Kind, Severity
 from schemas.identity import REVIVE_GROUP, host_of, is_retry_topic
 from schemas.reasons import ReasonKind
 from streaming.core.evidence.broadcasting import BROADCASTING, CLUSTERING, message_model
@@ -120,7 +120,8 @@ class GroupEvidence:
     @cached_property
     def is_called_empty(self) -> bool:
         """True if people have been called because the group had no members."""
-        return any(one.kind == Kind.NO_MEMBERS and one.fired_ts for one in self.group.state.alerts)
+        alerts = (one for one in self.group.state.alerts if one.kind == Kind.NO_MEMBERS)
+        return any(one.fired_ts and one.severity != Severity.INFO for one in alerts)
 
     def is_heard(self, member: MemberEvidence) -> bool:
         """True if a report says what it owns, and is not too old to count."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from schemas.facts import Kind
+from schemas.facts import Kind, Severity
 from schemas.identity import is_retry_topic, proxy_address
 from schemas.observed import NoMemberListed, counted
 from streaming.core.evidence.group_evidence import GroupEvidence
@@ -17,14 +17,11 @@ def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
     """Every broker answered, and none lists a member, though there were some, they are missed, and messages wait.
 
     What waits in topics that the group gave up before does not count. If offsets move all the same, somebody consumes
-    whom brokers do not list: clients of a proxy in cluster mode. Clients of a proxy that was away may run, and be
-    listed again soon.
+    whom brokers do not list: clients of a proxy in cluster mode. While clients of a proxy that was away may still be
+    listed again by themselves, it is info: messages wait, and nobody need do anything yet.
     """
     state = evidence.group.state
     if evidence.members or evidence.uncovered or not state.brokers or _is_consumed(evidence):
-        return
-    away = _proxies_away(evidence)
-    if _may_be_listed_again(evidence, away):
         return
     queues = evidence.group.subscribed_queues()
     known = [queue for queue in queues if queue.progress_ts]
@@ -36,6 +33,8 @@ def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
         without_offsets = (evidence.group.topic_of(queue).name for queue in queues if not queue.progress_ts)
         at_least = bool(known) and not all(map(is_retry_topic, without_offsets))
         allowed_ms = evidence.group.rule.may_be_empty_ms or None
+        away = _proxies_away(evidence)
+        severity = Severity.INFO if _may_be_listed_again(evidence, away) else None
         observed = NoMemberListed(
             waiting=counted(waiting) if known else None,
             at_least=at_least,
@@ -44,7 +43,9 @@ def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
             at_proxies=any(map(_has_listed_members, state.brokers)) or None,
             proxies_away=tuple(sorted(proxy_address(proxy.name) for proxy in away)) or None,
         )
-        yield GroupFinding(Kind.NO_MEMBERS, "", observed, clients=indices_of(evidence.group, left))
+        yield GroupFinding(
+            Kind.NO_MEMBERS, "", observed, clients=indices_of(evidence.group, left), severity=severity
+        )
 
 
 def _is_consumed(evidence: GroupEvidence) -> bool:
@@ -69,9 +70,10 @@ def _proxies_away(evidence: GroupEvidence) -> list[Broker]:
 
 
 def _may_be_listed_again(evidence: GroupEvidence, away: list[Broker]) -> bool:
-    """True if clients that run may not be listed yet. What was found once is not taken back for a proxy's sake."""
+    """True if clients that run may not be listed yet. An alert that is more than info does not become info again."""
     state = evidence.group.state
-    if not away or any(kept.kind == Kind.NO_MEMBERS for kept in state.group_findings):
+    alerts = ((one.kind, one.severity) for one in state.alerts)
+    if not away or any(kind == Kind.NO_MEMBERS and severity != Severity.INFO for kind, severity in alerts):
         return False
     since_ts = min(state.empty_since, max(map(_away_ts, away)))
     return evidence.now - since_ts < come_back_ms(_languages(evidence.group))
