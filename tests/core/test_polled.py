@@ -116,10 +116,10 @@ def test_a_broker_that_lets_nobody_consume_is_found_soon_whoever_was_busy(group:
     fleet.run(60)
     fleet.silence("a")
     fleet.run(100)
-    assert not fleet.firing()
+    assert not fleet.called()
     fleet.closed = {"a"}
     fleet.run(40)
-    assert fleet.alert("UNPOLLED").state == "firing"
+    assert fleet.called() == {("T", "UNPOLLED")}
     assert fleet.alert("UNPOLLED").cause == "BROKER_REFUSES_GROUP"
     assert "a has consumeEnable=false for the group, or has no such group" in said(fleet.alert("UNPOLLED"))
     assert (places(fleet)["a"].closed, places(fleet)["b"].closed) == (True, None)
@@ -278,11 +278,32 @@ def test_a_client_that_is_full_of_messages_of_one_broker_may_take_those_of_other
     fleet.polls = dict.fromkeys(BROKERS, 0)
     fleet.run(120)
     fleet.silence("a")
-    fleet.run(280)
-    assert fleet.kinds() == {"a": {"UNKNOWN"}, "b": {"POLLED"}}
+    fleet.run(60)
     assert not fleet.fired()
     fleet.run(60)
-    assert fleet.firing() == {("T", "UNPOLLED")}
+    assert (fleet.alert("UNPOLLED").state, fleet.alert("UNPOLLED").severity) == ("firing", "info")
+    assert said(fleet.alert("UNPOLLED")).endswith(" messages wait, and no client has polled for 80 s")
+    assert fleet.status().status == "settling"
+    fleet.run(160)
+    assert fleet.kinds() == {"a": {"UNPOLLED"}, "b": {"POLLED"}}
+    assert not fleet.called()
+    fleet.run(60)
+    assert fleet.called() == {("T", "UNPOLLED")}
+
+
+def test_a_client_that_takes_nothing_elsewhere_may_be_full_for_ten_minutes() -> None:
+    """It polls at the other broker, where no message comes."""
+    fleet = Popping()
+    fleet.polls = dict.fromkeys(BROKERS, 0)
+    fleet.run(120)
+    fleet.silence("a")
+    fleet.popped = set()
+    fleet.polls = {"a": 0, "b": 2}
+    fleet.run(600)
+    assert fleet.alert("UNPOLLED").severity == "info"
+    assert not fleet.called()
+    fleet.run(60)
+    assert fleet.called() == {("T", "STALLED")}
 
 
 def test_messages_that_only_the_pull_offset_shows_are_taken() -> None:
@@ -749,7 +770,7 @@ SILENT = PolledQueue(
     is_seen=False, was_seen=False, is_closed=False,
     waiting=9, stands_still=True, is_to_be_consumed=True, silent_ms=60_000, is_missed=True, is_overdue=False,
     enough_ms=60_000, was_free=True,
-    is_in_no_report=False, is_taken_elsewhere=False, is_orderly=False, head_blocked=None, is_blocked_for_long=False,
+    is_in_no_report=False, is_taken_elsewhere=False, is_alive_elsewhere=False, is_orderly=False, head_blocked=None, is_blocked_for_long=False,
     pulls=False,
     is_silent_since_proxy=False, last_change=None, proxy_away=None,
 )  # fmt: skip
@@ -772,6 +793,12 @@ BLOCKED = HeadBlocked(queues=(BlockedQueue("a", 0, 67, 9),), waiting=9, stands_m
         ({"was_free": False, "is_taken_elsewhere": True}, Kind.UNPOLLED),
         ({"was_free": False, "is_in_no_report": True}, Kind.UNPOLLED),
         ({"was_free": False, "is_silent_since_proxy": True}, Kind.UNPOLLED),
+        ({"was_free": False, "is_alive_elsewhere": True}, Kind.UNPOLLED),
+        ({"was_free": False, "is_alive_elsewhere": True, "is_missed": False}, Kind.UNKNOWN),
+        ({"was_free": False, "is_alive_elsewhere": True, "is_orderly": True}, Kind.UNKNOWN),
+        ({"was_free": False, "is_alive_elsewhere": True, "is_overdue": True}, Kind.UNKNOWN),
+        ({"was_free": False, "is_alive_elsewhere": True, "pulls": True}, Kind.UNKNOWN),
+        ({"last_change": Reason(ReasonKind.ROUTE_CHANGED), "is_alive_elsewhere": True}, Kind.SETTLING),
         ({"is_orderly": True}, Kind.UNKNOWN),
         ({"is_orderly": True, "is_silent_since_proxy": True}, Kind.UNPOLLED),
         ({"pulls": True}, Kind.UNKNOWN),
@@ -814,7 +841,8 @@ def test_nothing_is_unpolled_without_waiting_messages_and_enough_silence(
         assert not q.is_seen
         assert not q.pulls or q.is_closed
         if verdict.severity is Severity.INFO:
-            assert (away, q.is_missed, q.is_silent_since_proxy, q.is_overdue) == (AWAY, True, True, False)
+            assert (q.is_missed, q.is_overdue) == (True, False)
+            assert q.is_silent_since_proxy if away is AWAY else q.is_alive_elsewhere
         elif away is not None:
             assert q.is_overdue
         else:

@@ -206,19 +206,19 @@ def test_two_instances_with_one_id_leave_a_queue_to_nobody() -> None:
     assert {queue.queue_id for queue in alert.queues} == {2}
 
 
-@pytest.mark.parametrize("settled", [at_any, at_single])
-def test_a_client_that_is_full_of_messages_is_not_silent(settled: Any) -> None:
-    """It goes on at other places meanwhile. Ten minutes are a stall."""
+@pytest.mark.parametrize(("settled", "kind"), [(at_any, "UNPOLLED"), (at_single, "UNKNOWN")])
+def test_a_client_that_is_full_of_messages_is_not_silent(settled: Any, kind: str) -> None:
+    """It goes on at other places meanwhile. At most it is info. Ten minutes are a stall."""
     fleet = settled()
     fleet.polls = dict.fromkeys(fleet.polls, 0)
     fleet.run(60)
     full = [place for place in fleet.places if place.startswith("a")]
     fleet.popped -= set(full)
     fleet.run(590)
-    assert fleet.found() == {"UNKNOWN": set(QUEUES[:4]), "POLLED": set(QUEUES[4:])}
-    assert not fleet.fired()
+    assert fleet.found() == {kind: set(QUEUES[:4]), "POLLED": set(QUEUES[4:])}
+    assert not fleet.called()
     fleet.run(60)
-    assert fleet.firing() == {("T", "STALLED")}
+    assert fleet.called() == {("T", "STALLED")}
 
 
 def test_nobody_is_called_when_the_setting_changes() -> None:

@@ -81,6 +81,7 @@ class PolledQueue(Struct, frozen=True, kw_only=True, gc=False):
     was_free: bool  # by the last sign no client there was busy
     is_in_no_report: bool  # every member has said what it pops, and none pops the queue
     is_taken_elsewhere: bool  # messages were taken at other brokers all the while
+    is_alive_elsewhere: bool  # a client was seen at another broker after one that is alive would have been seen here
     is_orderly: bool
     head_blocked: HeadBlocked | None  # messages wait behind one that is not acknowledged; None: that is not proven
     is_blocked_for_long: bool  # for clearly longer than a message takes
@@ -103,6 +104,7 @@ def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
     blocked = _head_blocked(topic, queue, polls)
     is_free = (was_free or is_in_no_report) and not topic.of_group.orderly
     lives_elsewhere = elsewhere_ts - silent_ts >= timing.stall_ms + LONGEST_POLL_MS
+    is_alive_elsewhere = lives_elsewhere and not _is_local(topic)  # there a poll at one broker says nothing of others
     silent_ms = max(0, polls.read_ts - silent_ts) if silent_ts else 0
     return PolledQueue(
         is_consume_enabled=topic.of_group.consume_enable is not False,
@@ -116,13 +118,14 @@ def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
         stands_still=queue.unconsumed_since_ts > 0 and queue.pull_lag > 0,
         is_to_be_consumed=is_to_be_consumed(topic.of_group, queue),
         silent_ms=silent_ms,
-        is_missed=silent_ms >= timing.stall_ms,
+        is_missed=silent_ms >= max(timing.stall_ms, _usual_ms(queue)),
         is_overdue=is_overdue(topic.of_group, queue),
-        enough_ms=_enough_ms(topic, queue, polls, is_free, lives_elsewhere or is_in_no_report),
+        enough_ms=_enough_ms(topic, queue, polls, is_free, is_alive_elsewhere or is_in_no_report),
         is_closed=polls.is_closed,
         was_free=was_free,
         is_in_no_report=is_in_no_report,
         is_taken_elsewhere=taken_ts - silent_ts >= timing.consume_stall_ms - timing.stall_ms,
+        is_alive_elsewhere=is_alive_elsewhere,
         is_orderly=topic.of_group.orderly,
         head_blocked=blocked,
         is_blocked_for_long=blocked is not None and _is_blocked_for_long(topic, queue),
@@ -214,13 +217,17 @@ def _enough_ms(topic: TopicEvidence, queue: Queue, polls: Polls, was_free: bool,
     """How long a client that is alive may not be seen: on its way to the broker, or busy with what it has taken.
 
     If none is seen anywhere they may have crashed, which is found when they are listed no more, or be on their way back
-    to a proxy that was seen to answer all the time. In local mode a poll at one broker says nothing of others.
-    Where the broker lets nobody consume none of this matters.
+    to a proxy that was seen to answer all the time. Where the broker lets nobody consume none of this matters.
     """
     least_ms = topic.timing.stall_ms if was_free or polls.is_closed else topic.timing.consume_stall_ms
-    if not polls.is_closed and (not lives_elsewhere or _is_local(topic)):
+    if not polls.is_closed and not lives_elsewhere:
         least_ms = max(least_ms, LISTED_AFTER_MS + HOLD_NO_MEMBERS_MS, come_back_ms(topic.listed.by_language.keys()))
-    return max(least_ms, queue.longest_step_ms * 3 // 2)
+    return max(least_ms, _usual_ms(queue))
+
+
+def _usual_ms(queue: Queue) -> int:
+    """For how long nobody need be seen because the queue has stood still for nearly as long twice in the last hour."""
+    return queue.longest_step_ms * 3 // 2
 
 
 def _is_untouched(topic: TopicEvidence, polled: Queue, polls: Polls) -> bool:

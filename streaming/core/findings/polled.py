@@ -83,6 +83,17 @@ def unpolled(q: PolledQueue) -> Verdict | None:
     return _found(Kind.UNPOLLED, observed=_not_polled(q))
 
 
+def hardly_polled(q: PolledQueue) -> Verdict | None:
+    """Messages wait, and clients are seen at other brokers only. INFO: they may be busy with what they took here.
+
+    After ten minutes of waiting it is STALLED.
+    """
+    is_likely = q.is_alive_elsewhere and q.is_missed and not q.is_orderly and not q.is_overdue
+    if not is_likely or not _may_be_unpolled(q):
+        return None
+    return Verdict(Kind.UNPOLLED, Severity.INFO, None, [], None, observed=_not_polled(q))
+
+
 def _may_be_unpolled(q: PolledQueue) -> bool:
     return (not q.pulls or q.is_closed) and q.stands_still and q.is_to_be_consumed
 
@@ -96,7 +107,7 @@ def not_seen(q: PolledQueue) -> Verdict:
 
 
 Rule = Callable[[PolledQueue], Verdict | None]
-RULES: tuple[Rule, ...] = (disabled, not_known, head_blocked, polled, awaited, settling, unpolled)
+RULES: tuple[Rule, ...] = (disabled, not_known, head_blocked, polled, awaited, settling, unpolled, hardly_polled)
 
 
 def judge_polled(q: PolledQueue) -> Verdict:
