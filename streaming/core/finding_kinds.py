@@ -11,6 +11,7 @@ from streaming.core.settings import Timing
 
 HOLD_CRITICAL_MS = 5_000  # clients are asked at different times
 HOLD_WARNING_MS = 30_000  # each client has been asked again meanwhile
+HOLD_INFO_MS = 60_000  # at most: nobody is called
 HOLD_NO_MEMBERS_MS = 120_000  # a group may be restarted as a whole
 HOLD_MEMBERS_SPLIT_MS = 150_000  # a proxy lists a client for up to 130 s that has gone over to brokers
 Hold = Callable[[Timing], int]  # milliseconds
@@ -136,6 +137,6 @@ WRONG_OWNERS = _kinds(lambda row: row.wrong_owners)
 def fires_after_ms(kind: Kind, severity: Severity, timing: Timing) -> int:
     """How long the finding must hold before its alert fires."""
     fires_after = KINDS[kind].fires_after
-    if fires_after is not None:
-        return fires_after(timing)
-    return timing.hold_critical_ms if severity is Severity.CRITICAL else timing.hold_warning_ms
+    if fires_after is None:
+        return timing.hold_critical_ms if severity is Severity.CRITICAL else timing.hold_warning_ms
+    return min(fires_after(timing), HOLD_INFO_MS) if severity is Severity.INFO else fires_after(timing)

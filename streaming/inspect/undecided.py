@@ -10,6 +10,7 @@ from streaming.core.causes.explanation import Found
 from streaming.core.causes.table import EXPLAINED, explain
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import KINDS, UNDECIDED, WRONG, fires_after_ms
+from streaming.core.findings.group_findings import severity_of
 from streaming.core.findings.queue_facts import recorded_since
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import GroupFinding, Verdict
@@ -74,7 +75,7 @@ def is_too_young(evidence: GroupEvidence, found: GroupFinding) -> bool:
 
 def _held_for_ms(evidence: GroupEvidence, found: GroupFinding) -> int:
     timing = evidence.group.timing
-    return fires_after_ms(found.kind, KINDS[found.kind].severity, timing) - (evidence.now - found.since_ts)
+    return fires_after_ms(found.kind, severity_of(evidence, found), timing) - (evidence.now - found.since_ts)
 
 
 def of_group_finding(evidence: GroupEvidence, found: GroupFinding) -> Undecided:

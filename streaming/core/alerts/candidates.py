@@ -9,7 +9,7 @@ from schemas.observed import Part
 from streaming.core.alerts.deploy_wait import is_rolling_deploy, waits_for_deploy
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.stalls import is_harm, is_not_pulled, is_overdue, stall_of
-from streaming.core.finding_kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSETS, KINDS, fires_after_ms
+from streaming.core.finding_kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSETS, fires_after_ms
 from streaming.core.findings.group_findings import severity_of
 from streaming.core.findings.polled import head_blocked_of, not_polled_of
 from streaming.core.findings.queue_facts import QueueSince, Since
@@ -148,9 +148,10 @@ def candidates_of_group(
     for found in of_group:
         if found.kind not in ALERTING:
             continue
-        hold_ms = fires_after_ms(found.kind, KINDS[found.kind].severity, group.timing)
+        severity = severity_of(evidence, found)
+        hold_ms = fires_after_ms(found.kind, severity, group.timing)
         candidates[found.topic, found.kind.value] = AlertCandidate(
-            severity=severity_of(evidence, found),
+            severity=severity,
             cause=None if found.cause is None else found.cause.value,
             of_finding=found.observed if found.cause is None else None,
             of_cause=None if found.cause is None else found.observed,

@@ -79,7 +79,7 @@ def find_group_findings(evidence: GroupEvidence, since: Since) -> list[GroupFind
 
 
 def severity_of(evidence: GroupEvidence, found: GroupFinding) -> Severity:
-    """That of its own evidence, or of its kind. NO_MEMBERS is critical for a group that is configured to be always on."""
+    """That of its evidence, or of its kind. NO_MEMBERS is critical for a group that is configured to be always on."""
     if found.severity is None and found.kind is Kind.NO_MEMBERS and evidence.group.rule.always_on:
         return Severity.CRITICAL
     return found.severity or KINDS[found.kind].severity

@@ -7,6 +7,7 @@ from schemas.identity import is_retry_topic, proxy_address
 from schemas.observed import NoMemberListed, counted
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.polls import COME_BACK_LATE_MS, come_back_ms
+from streaming.core.finding_kinds import HOLD_NO_MEMBERS_MS
 from streaming.core.findings.verdict import GroupFinding
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import Broker
@@ -18,7 +19,7 @@ def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
 
     What waits in topics that the group gave up before does not count. If offsets move all the same, somebody consumes
     whom brokers do not list: clients of a proxy in cluster mode. While clients of a proxy that was away may still be
-    listed again by themselves, it is info: messages wait, and nobody need do anything yet.
+    listed again by themselves, it is info: messages wait, and nobody is called yet.
     """
     state = evidence.group.state
     if evidence.members or evidence.uncovered or not state.brokers or _is_consumed(evidence):
@@ -43,9 +44,7 @@ def no_members(evidence: GroupEvidence) -> Iterator[GroupFinding]:
             at_proxies=any(map(_has_listed_members, state.brokers)) or None,
             proxies_away=tuple(sorted(proxy_address(proxy.name) for proxy in away)) or None,
         )
-        yield GroupFinding(
-            Kind.NO_MEMBERS, "", observed, clients=indices_of(evidence.group, left), severity=severity
-        )
+        yield GroupFinding(Kind.NO_MEMBERS, "", observed, clients=indices_of(evidence.group, left), severity=severity)
 
 
 def _is_consumed(evidence: GroupEvidence) -> bool:
@@ -75,8 +74,8 @@ def _may_be_listed_again(evidence: GroupEvidence, away: list[Broker]) -> bool:
     alerts = ((one.kind, one.severity) for one in state.alerts)
     if not away or any(kind == Kind.NO_MEMBERS and severity != Severity.INFO for kind, severity in alerts):
         return False
-    since_ts = min(state.empty_since, max(map(_away_ts, away)))
-    return evidence.now - since_ts < come_back_ms(_languages(evidence.group))
+    back_by_ts = min(state.empty_since, max(map(_away_ts, away))) + come_back_ms(_languages(evidence.group))
+    return evidence.now < max(back_by_ts, state.empty_since + HOLD_NO_MEMBERS_MS)
 
 
 def _languages(group: Group) -> set[str]:
