@@ -316,6 +316,13 @@ class RefusedByBrokers(Part, frozen=True, kw_only=True):
     broker_names: tuple[str, ...]
 
 
+class PolledElsewhere(Part, frozen=True, kw_only=True):
+    """Clients poll these brokers, and not that of the queues. ``proxies`` (host:port) list them; None: brokers do."""
+
+    broker_names: tuple[str, ...]
+    proxies: tuple[str, ...] | None = None
+
+
 class SilentSinceProxy(Part, frozen=True, kw_only=True):
     """Members that are listed. They polled until these proxies (host:port) stopped answering, ``away_ms`` ago."""
 
@@ -467,6 +474,7 @@ class Observed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     consumed_again: ConsumedAgain | None = None
     revive_behind: ReviveBehind | None = None
     refused_by_brokers: RefusedByBrokers | None = None
+    polled_elsewhere: PolledElsewhere | None = None
 
 
 def counted(number: int) -> int:

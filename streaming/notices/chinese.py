@@ -113,6 +113,12 @@ CHINESE = Language(
             "比较消费组在各 Broker 上的配置；若非有意为之，执行 mqadmin updateSubGroup -n NAMESRV -b BROKER_ADDRESS"
             " -g GROUP -s true，其他选项与其余 Broker 相同（顺序消费组加 -o true），否则会变为默认值",
         ),
+        "BROKER_NOT_REACHED": Advice(
+            "无法到达该 Broker",
+            "客户端轮询其他 Broker 而不轮询这一个：很可能它们或其 Proxy 无法到达该 Broker",
+            "检查每个 Proxy（Remoting 客户端：每个客户端）能否到达该 Broker 在路由中的地址，并查看 Proxy 的日志",
+            "逐个重启客户端：重启后会重新轮询它的所有 Broker",
+        ),
         "PROXY_AWAY": Advice(
             "Proxy 中断后不再消费",
             "自 Proxy 停止应答起，这些客户端没有再轮询，部分 SDK 不会自行恢复",

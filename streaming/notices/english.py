@@ -115,6 +115,13 @@ ENGLISH = Language(
             " -b BROKER_ADDRESS -g GROUP -s true with its other options as elsewhere (-o true if it is FIFO), or they"
             " get their defaults",
         ),
+        "BROKER_NOT_REACHED": Advice(
+            "the broker is not reached",
+            "clients poll other brokers and not this one: most likely they, or their proxies, do not reach it",
+            "look whether each proxy (remoting clients: each client) can reach the broker at its address in the route,"
+            " and at the proxies' logs",
+            "restart the clients one after the other: each then polls all of its brokers again",
+        ),
         "PROXY_AWAY": Advice(
             "silent since a proxy was away",
             "the clients have not polled since a proxy stopped answering, and some SDKs do not come back by themselves",

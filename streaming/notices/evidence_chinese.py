@@ -53,6 +53,7 @@ CHINESE_EVIDENCE = Sentences(
         o.MembersSplit: "{at_brokers} 连接 Broker，{at_proxies} 连接 Proxy：两边互不知晓，各自消费全部队列",
         o.NotPolled: "{waiting} 条消息待消费，已 {silent_ms:s} 秒没有客户端轮询",
         o.RefusedByBrokers: "该消费组在 {broker_names} 上为 consumeEnable=false，或不存在",
+        o.PolledElsewhere: "其间客户端轮询 {broker_names}{proxies:?，它们连接 Proxy {proxies}|}",
         o.SilentSinceProxy: "{clients} 仍在成员列表中；最后一次轮询早于 Proxy {proxies} 停止应答（{away_ms:s} 秒前）",
         o.ReviveBehind: "{broker_names} 还有 {records} 条 POP 记录没有读取："
         "{stands_ms:?记录不断到达，已 {stands_ms:s} 秒一条也没有读取|}{late_for_ms:?{stands_ms:?；其他队列|}"

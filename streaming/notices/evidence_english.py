@@ -63,6 +63,7 @@ ENGLISH_EVIDENCE = Sentences(
         o.NotPolled: "{waiting} {waiting:#message waits|messages wait}, and no client has polled for {silent_ms:s} s",
         o.RefusedByBrokers: "{broker_names} {broker_names:#has|have} consumeEnable=false for the group, or"
         " {broker_names:#has|have} no such group",
+        o.PolledElsewhere: "clients poll {broker_names} meanwhile{proxies:?, and are connected to proxy {proxies}|}",
         o.SilentSinceProxy: "{clients} {clients:#is|are} listed; the last poll was seen before proxy {proxies} stopped"
         " answering, {away_ms:s} s ago",
         o.ReviveBehind: "{broker_names} {broker_names:#has|have} {records} {records:#record|records} of POP left to"

@@ -8,7 +8,7 @@ from schemas.events import ANY_QUEUE, OwnedQueue, OwnedQueues, TopicPolls
 from schemas.reasons import ReasonKind
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.state.group import Group
-from tests.core.fleet import Fleet, Offsets, queues
+from tests.core.fleet import Fleet, Offsets, queues, said
 
 BROKERS, PROXY = ("a", "b"), "proxy 10.0.0.5:8080"
 QUEUES = tuple(f"{broker}{number}" for broker in BROKERS for number in range(4))
@@ -130,7 +130,8 @@ def test_a_broker_that_nobody_polls_is_found() -> None:
     fleet.silence_idle("a")
     fleet.run(120)
     alert = fleet.alert("UNPOLLED")
-    assert (alert.state, alert.severity, alert.cause) == ("firing", "critical", "UNEXPLAINED")
+    assert (alert.state, alert.severity, alert.cause) == ("firing", "critical", "BROKER_NOT_REACHED")
+    assert said(alert).endswith("; clients poll b meanwhile")
     assert {queue.broker_name for queue in alert.queues} == {"a"}
     fleet.popped, fleet.polls = set(BROKERS), dict.fromkeys(BROKERS, 2)
     fleet.run(60)

@@ -245,6 +245,11 @@ def _by_kind() -> dict[str, Notice]:
                   o.RefusedByBrokers(broker_names=("broker-a",)),
                   queues=queues(0, 1, expected=None), **waits),
         ),
+        "BROKER_NOT_REACHED": notice(
+            alert("UNPOLLED", "BROKER_NOT_REACHED", o.NotPolled(waiting=980, silent_ms=305_000),
+                  o.PolledElsewhere(broker_names=("broker-b",), proxies=("10.0.0.5:8080", "10.0.0.6:8080")),
+                  queues=queues(0, 1, expected=None), **waits),
+        ),
         "HEAD_BLOCKED": notice(
             alert("HEAD_BLOCKED", None,
                   o.HeadBlocked(queues=(o.BlockedQueue("broker-a", 1, 90_400, 712),

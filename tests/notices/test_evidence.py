@@ -101,6 +101,10 @@ SAID = [
     (o.RefusedByBrokers(broker_names=("a", "b")),
      "a, b have consumeEnable=false for the group, or have no such group",
      "该消费组在 a, b 上为 consumeEnable=false，或不存在"),
+    (o.PolledElsewhere(broker_names=("b", "c")), "clients poll b, c meanwhile", "其间客户端轮询 b, c"),
+    (o.PolledElsewhere(broker_names=("b",), proxies=("10.0.0.5:8080",)),
+     "clients poll b meanwhile, and are connected to proxy 10.0.0.5:8080",
+     "其间客户端轮询 b，它们连接 Proxy 10.0.0.5:8080"),
     (o.NoMemberListed(waiting=9, at_least=False, at_proxies=True, proxies_away=("10.0.0.5:8080",)),
      "no broker and no proxy lists a member; 9 messages wait; proxy 10.0.0.5:8080 did not answer at about the time when"
      " they left: clients may run without being listed",

@@ -264,7 +264,7 @@ class Trial(NamedTuple):
 TRIALS = {
     "refused": Trial(refused, "UNPOLLED", frozenset({"BROKER_REFUSES_GROUP"})),
     "lacking": Trial(lacking, "UNPOLLED", frozenset({"BROKER_REFUSES_GROUP"})),
-    "cut": Trial(cut_off, "UNPOLLED"),
+    "cut": Trial(cut_off, "UNPOLLED", frozenset({"BROKER_NOT_REACHED"})),
     "silent": Trial(silent_since_restart, "NO_MEMBERS", is_alone=True),
     "split": Trial(split, "MEMBERS_SPLIT"),
     "blocked": Trial(head_blocked, "HEAD_BLOCKED"),

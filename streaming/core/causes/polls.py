@@ -1,9 +1,10 @@
-"""Why no client polls: BROKER_REFUSES_GROUP, and PROXY_AWAY, since which clients that are listed consume nothing."""
+"""Why no client polls: BROKER_REFUSES_GROUP, BROKER_NOT_REACHED, and PROXY_AWAY, since which clients are silent."""
 
 from schemas.facts import Cause
-from schemas.observed import RefusedByBrokers, SilentSinceProxy
+from schemas.identity import proxy_address
+from schemas.observed import PolledElsewhere, RefusedByBrokers, SilentSinceProxy
 from streaming.core.causes.explanation import Explanation, Found, explanation
-from streaming.core.evidence.polls import addresses, is_closed, silent_since_proxies
+from streaming.core.evidence.polls import addresses, is_closed, seen_elsewhere, silent_since_proxies
 from streaming.core.evidence.topic_evidence import TopicEvidence
 
 
@@ -28,3 +29,16 @@ def silent_since_proxy(topic: TopicEvidence, found: Found) -> Explanation | None
         away_ms=topic.now - min(one.since_ts for one in every),
     )
     return explanation(Cause.PROXY_AWAY, away, observed, topic.members)
+
+
+def broker_not_reached(topic: TopicEvidence, found: Found) -> Explanation | None:
+    """Clients are seen at other brokers only."""
+    elsewhere = {q: brokers for q in found.queues if (brokers := seen_elsewhere(topic, topic.queue(q)))}
+    if not elsewhere:
+        return None
+    polled = {topic.broker_name(broker) for brokers in elsewhere.values() for broker in brokers}
+    proxies = [topic.broker_name(proxy) for proxy in topic.of_group.proxies if topic.listed.listed_by(proxy)]
+    observed = PolledElsewhere(
+        broker_names=tuple(sorted(polled)), proxies=tuple(sorted(map(proxy_address, proxies))) or None
+    )
+    return explanation(Cause.BROKER_NOT_REACHED, elsewhere, observed)

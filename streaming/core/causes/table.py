@@ -70,6 +70,8 @@ CAUSES: dict[Cause, CauseRow] = {
     Cause.ROOM_WITHOUT_CONSUMER: CauseRow((observed.RoomWithoutConsumer,), NextStep.CONNECTIONS),
     Cause.CONFIG_MISSES_QUEUE: CauseRow((observed.NotConfigured, observed.MemberGone), NextStep.EXPLAIN),
     Cause.BROKER_REFUSES_GROUP: CauseRow((observed.RefusedByBrokers,), NextStep.SETTINGS, is_independent=True),
+    # the route shows the broker's address
+    Cause.BROKER_NOT_REACHED: CauseRow((observed.PolledElsewhere,), NextStep.ROUTE, is_independent=True),
     Cause.PROXY_AWAY: CauseRow((observed.SilentSinceProxy,), NextStep.INSPECT, is_independent=True),
     # the route shows each broker's permission and address
     Cause.NO_READ_PERM: CauseRow((observed.Unreadable,), NextStep.ROUTE),
@@ -88,6 +90,7 @@ RULES: tuple[tuple[Rule, frozenset[Kind]], ...] = (
     (members_differ.message_model_mismatch, frozenset({_DUPLICATED, _STALLED, Kind.SLOW_CONSUMER})),
     (clients.restart_loop, frozenset({_STALLED, Kind.SLOW_CONSUMER, Kind.UNPOLLED})),
     (polls.silent_since_proxy, frozenset({Kind.UNPOLLED})),
+    (polls.broker_not_reached, frozenset({Kind.UNPOLLED})),
     (clients.client_silent, frozenset({_STALLED})),
     (members_differ.subscription_mismatch, frozenset({_ORPHANED})),
     (members_differ.pulls_refused, frozenset({_STALLED})),

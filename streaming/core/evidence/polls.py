@@ -97,14 +97,12 @@ def polled_queue(topic: TopicEvidence, index: int) -> PolledQueue:
     seen_ts, silent_ts = _seen_ts(polls), _silent_ts(topic, queue, polls)
     is_at_any = polls.queue_id == ANY_QUEUE
     elsewhere = [one for one in topic.topic.polls if one.broker != queue.broker] if is_at_any else []
-    elsewhere_ts = max(map(_seen_ts, elsewhere), default=0)
+    elsewhere_ts, is_alive_elsewhere = max(map(_seen_ts, elsewhere), default=0), bool(seen_elsewhere(topic, queue))
     taken_ts = max((one.moved_ts for one in elsewhere), default=0) if _is_by_proxy(topic) else 0
     is_in_no_report = not is_at_any and topic.popped is not None and index not in topic.popped
     was_free = 0 < polls.polled_ts >= polls.moved_ts or _is_untouched(topic, queue, polls)
     blocked = _head_blocked(topic, queue, polls)
     is_free = (was_free or is_in_no_report) and not topic.of_group.orderly
-    lives_elsewhere = elsewhere_ts - silent_ts >= timing.stall_ms + LONGEST_POLL_MS
-    is_alive_elsewhere = lives_elsewhere and not _is_local(topic)  # there a poll at one broker says nothing of others
     silent_ms = max(0, polls.read_ts - silent_ts) if silent_ts else 0
     return PolledQueue(
         is_consume_enabled=topic.of_group.consume_enable is not False,
@@ -193,6 +191,18 @@ def are_polls_known(topic: TopicEvidence, queue: Queue) -> bool:
     """True if the queue's broker has said how many polls wait there, and not so long ago that it does not any more."""
     read_ts = _polls_of(topic, queue).read_ts
     return read_ts > 0 and topic.now - read_ts <= topic.timing.gone_after_ms
+
+
+def seen_elsewhere(topic: TopicEvidence, queue: Queue) -> list[int]:
+    """Brokers at which a client was seen after one that is alive would have been seen at the queue's own.
+
+    Those who poll single queues are not the same clients. In local mode a poll at one broker says nothing of others.
+    """
+    polls = _polls_of(topic, queue)
+    if polls.queue_id != ANY_QUEUE or _is_local(topic):
+        return []
+    alive_ts = _silent_ts(topic, queue, polls) + topic.timing.stall_ms + LONGEST_POLL_MS
+    return [one.broker for one in topic.topic.polls if one.broker != queue.broker and _seen_ts(one) >= alive_ts]
 
 
 def is_closed(topic: TopicEvidence, queue: Queue) -> bool:

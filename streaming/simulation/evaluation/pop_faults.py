@@ -239,7 +239,7 @@ Blocked = partial(PopFault, kinds=(Kind.HEAD_BLOCKED, Kind.STALLED), due_s=_bloc
 AtABroker = partial(PopFault, kinds=UNPOLLED, least_brokers=2)
 Refused = partial(AtABroker, causes=(Cause.BROKER_REFUSES_GROUP,))
 POP_FAULTS: tuple[PopFault, ...] = (
-    AtABroker(broker_not_reached, due_s=_by_polls(BUSY_S, "push"), causes=UNEXPLAINED),
+    AtABroker(broker_not_reached, due_s=_by_polls(BUSY_S, "push"), causes=(Cause.BROKER_NOT_REACHED, *UNEXPLAINED)),
     Refused(refused_by_a_broker, due_s=_by_polls(CLOSED_S, *KINDS_OF_CLIENTS)),
     Refused(unknown_to_a_broker, due_s=_by_polls(CLOSED_S, "push", "fifo")),
     AtLast(nobody_polls),
