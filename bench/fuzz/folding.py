@@ -53,7 +53,10 @@ class FoldedShard:
     def take(self, records: Iterable[Record]) -> None:
         """Raises AssertionError if something is missing: each event is counted, or has its row of quarantine."""
         gc.disable()  # as Spark's worker does
-        folded = fold(self._blob, records, DEFAULT_SETTINGS)
+        try:
+            folded = fold(self._blob, records, DEFAULT_SETTINGS)
+        finally:
+            gc.enable()
         self._blob = folded.blob
         rows = [fact_row(0, fact) for fact in folded.facts]
         assert all(len(row.payload) <= MOST_PAYLOAD for row in rows if row.fact == QuarantineFact.fact)
@@ -65,4 +68,3 @@ class FoldedShard:
         self.counts["facts"] += len(rows) - len(refused)
         self.counts.update(f"quarantined as {one.reason}" for one in refused for _ in range(one.events))
         self.counts["largest_state_bytes"] = max(self.counts["largest_state_bytes"], len(folded.blob))
-        gc.enable()
