@@ -543,6 +543,14 @@ def test_routes_of_retry_topics_are_asked_less_often() -> None:
     assert routes.choose(["T"], NOW + RETRY_ROUTE_MS + 1) == ["T"]
 
 
+def test_a_route_that_was_answered_a_moment_after_its_round_is_due_in_time() -> None:
+    routes = RouteSchedule(AT_ONCE)
+    routes.choose(["T"], NOW)
+    routes.answered("T", NOW + 40, True, NOW)
+    rounds = range(AT_ONCE.interval_ms, AT_ONCE.route_ms + 1, AT_ONCE.interval_ms)
+    assert [after for after in rounds if routes.choose(["T"], NOW + after)] == [AT_ONCE.route_ms]
+
+
 def test_a_route_was_asked_for_since_then_or_not() -> None:
     routes = RouteSchedule(AT_ONCE)
     assert not routes.is_asked_since("T", NOW)

@@ -43,7 +43,8 @@ class RouteSchedule:
             return
         period = RETRY_ROUTE_MS if is_retry_topic(topic) else self._policy.route_ms
         first = self._policy.phase(topic, period) if self._due_ts.get(topic, 0) == 0 else 0
-        self._due_ts[topic] = now + (first or period)
+        # an answer comes a moment after its round: without half an interval less, one round too many would pass
+        self._due_ts[topic] = now + (first or period - self._policy.interval_ms // 2)
 
 
 class RouteProbe:
