@@ -519,6 +519,25 @@ def test_a_proxy_that_is_not_heard_for_a_moment_proves_nothing(fields: dict[str,
     assert not fleet.called()
 
 
+@pytest.mark.parametrize("left", [(), JAVA[:1]], ids=["nobody", "some"])
+def test_a_proxy_that_has_lost_its_clients_within_seconds_was_restarted(left: tuple[str, ...]) -> None:
+    """Another proxy lists them for two minutes more."""
+    fleet = settled(language="GO")
+    fleet.no_lists = {A}
+    fleet.silence("a", "b")
+    fleet.run(5)
+    fleet.no_lists = set()
+    fleet.proxies[A] = left
+    fleet.run(90)
+    alert = fleet.alert("UNPOLLED")
+    assert (alert.state, alert.severity, alert.cause) == ("firing", "info", "PROXY_AWAY")
+    assert fleet.status().status == "settling"
+    fleet.run(200)
+    assert not fleet.called()
+    fleet.run(350)
+    assert fleet.called() == {("T", "UNPOLLED")}
+
+
 def test_a_proxy_that_was_removed_long_ago_proves_nothing() -> None:
     fleet = busy(orderly=True)
     fleet.run(120)

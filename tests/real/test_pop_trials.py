@@ -3,7 +3,7 @@
 from tests.notifier.facts import NOW, alert
 from tests.real.pop_trials import TRIALS, Found, Trial, found_in, judged
 
-UNPOLLED = Trial(TRIALS["silent"].play, "UNPOLLED", frozenset({"PROXY_AWAY"}))
+UNPOLLED = Trial(TRIALS["silent"].play, ("UNPOLLED",), frozenset({"PROXY_AWAY"}))
 RIGHT = Found("UNPOLLED", "PROXY_AWAY", "g", "critical", 90.0)
 
 

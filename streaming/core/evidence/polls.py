@@ -52,12 +52,14 @@ class ProxyAway(NamedTuple):
 
     ``back_ts`` 0: it still gives none.
     ``wait_until_ts``: by then every client that comes back by itself polls again.
+    ``lacks_members``: since it came back it does not list members that another one lists, so it was restarted.
     """
 
     name: str
     since_ts: int
     back_ts: int
     wait_until_ts: int
+    lacks_members: bool = False
 
 
 class PolledQueue(Struct, frozen=True, kw_only=True, gc=False):
@@ -275,7 +277,8 @@ def _proxies_away(topic: TopicEvidence, broker: int) -> list[ProxyAway]:
         if one.lost_ts:
             away.append(ProxyAway(one.name, one.lost_ts, 0, one.lost_ts + wait_ms))
         elif one.back_ts:
-            away.append(ProxyAway(one.name, one.gone_ts, one.back_ts, one.back_ts + wait_ms))
+            lacks_members = one.changed_ts >= one.back_ts and set(topic.listed.listed_by(index)) < set(topic.members)
+            away.append(ProxyAway(one.name, one.gone_ts, one.back_ts, one.back_ts + wait_ms, lacks_members))
     return away
 
 
@@ -295,14 +298,14 @@ def silent_since_proxies(topic: TopicEvidence, queue: Queue) -> list[ProxyAway]:
     """Proxies that stopped answering just when the last sign of a client was seen at the queue's broker.
 
     A poll of a client that is gone is counted until its time is over. A proxy that gives no list for a few seconds may
-    serve its clients all the while: it was slow, and was left in peace for a moment.
+    serve its clients all the while: it was slow, and was left in peace for a moment. It was not if it lacks some since.
     """
     seen_ts = _seen_ts(_polls_of(topic, queue))
     return [
         one
         for one in _proxies_away(topic, queue.broker)
         if one.since_ts - topic.timing.stall_ms <= seen_ts <= one.since_ts + COUNTED_AFTER_MS
-        and (one.back_ts or topic.now) - one.since_ts >= topic.timing.view_max_age_ms
+        and (one.lacks_members or (one.back_ts or topic.now) - one.since_ts >= topic.timing.view_max_age_ms)
     ]
 
 
