@@ -212,6 +212,12 @@ def _always(name: str) -> Callable[[Stage], str]:
     return lambda _: name
 
 
+CLOCKS: Mapping[str, Fault] = {
+    "clock an hour ahead": partial(_clock_wrong, HOUR_S),
+    "clock an hour behind": partial(_clock_wrong, -HOUR_S),
+    "clock 5 min ahead": partial(_clock_wrong, FIVE_MIN_S),
+    "clock 5 min behind": partial(_clock_wrong, -FIVE_MIN_S),
+}
 FAULTS: Mapping[str, Fault] = {
     "kill -9 of collect": partial(_killed, COLLECT),
     "kill -9 of run": partial(_killed, RUN),
@@ -224,10 +230,7 @@ FAULTS: Mapping[str, Fault] = {
     "all name servers away": _name_servers_away,
     "the webhook away": _webhook_away,
     **{f"disk of {name} full": partial(_disk_full, name) for name in DISKS},
-    "clock an hour ahead": partial(_clock_wrong, HOUR_S),
-    "clock an hour behind": partial(_clock_wrong, -HOUR_S),
-    "clock 5 min ahead": partial(_clock_wrong, FIVE_MIN_S),
-    "clock 5 min behind": partial(_clock_wrong, -FIVE_MIN_S),
+    **CLOCKS,
     "a tenth of the requests lost": _requests_lost,
     "half of the clients answer 9 s late": _answers_late,
     "old facts deleted during reads": _old_facts_deleted,

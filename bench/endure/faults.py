@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bench.endure.fault_kinds import FAULTS, playable
+from bench.endure.fault_kinds import CLOCKS, FAULTS, playable
 from bench.endure.fault_stage import Refused, Stage, staged
 from bench.endure.report import LINES, PAGE, about_table, read_lines
 from bench.results import say
@@ -171,6 +171,8 @@ class _Player:
                 one.starts = {**one.starts, **({name.partition(" ")[2]: number} if number else {})}
             else:
                 setattr(one, name, max(number, 0))
+        if one.fault in CLOCKS:  # facts have times of the clock that was wrong, notices have not
+            one.pages_lost = 0
 
     def _is_even(self) -> bool:
         self._stage.ledger.read_facts()
