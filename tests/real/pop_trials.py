@@ -40,6 +40,7 @@ LOOK_S = 5  # how often the events so far are judged
 WITHIN_S = 120
 RESTS_S = 90  # after each restart of a proxy that must call nobody
 FLUSHED_S = 10  # flushConsumerOffsetInterval is 5 s
+OLDER_S = 40  # with HEALTHY_S, a file is so old that what comes again was not in flight, whenever offsets were read
 UNUSUAL_MS = 600_000  # reviveInterval, by default 1,000
 
 
@@ -221,6 +222,7 @@ def offsets_back(stage: Stage) -> Iterator[None]:
     files, broker = stage.cluster.offset_files(A), stage.cluster.brokers[A]
     time.sleep(FLUSHED_S)
     saved = files[0].read_bytes()
+    time.sleep(OLDER_S)
     yield
     broker.kill()
     for file in files:
