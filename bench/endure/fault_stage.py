@@ -37,7 +37,7 @@ from tests.process_session import processes
 from tests.sinks.server import Answer, Server
 
 TOPIC, CLUSTER = "events", "asked"
-ILL, CHANGING = 0, 1  # numbers of groups
+ILL = 0  # number of the group that has a queue without a consumer all the time
 DEPLOY_EVERY_S = 5.0  # so that new facts come every few seconds
 RESTARTS_AFTER_S = 10.0  # RestartSec= of the units
 NEVER_AGAIN = (0, 2)  # exit statuses after which systemd does not start it again
@@ -111,8 +111,9 @@ class Hook:
 class Stage:
     """The programs, what they wrote, and what is done to them. ``shift`` has the seconds by which clocks are ahead."""
 
-    def __init__(self, folder: Path, kafka: LoopbackKafka, brokers: Brokers, hook: Hook) -> None:
+    def __init__(self, folder: Path, kafka: LoopbackKafka, brokers: Brokers, hook: Hook, groups: int) -> None:
         self.folder, self.kafka, self.brokers, self.hook = folder, kafka, brokers, hook
+        self._groups, self._turns = groups, 0
         self.tables, self.checkpoints, self.checkpoint = folder / "tables", 1, folder / "checkpoint" / "1"
         self.state, self.config = folder / "state", folder / "evenkeel.toml"
         self.shift = folder / "clock"
@@ -120,7 +121,6 @@ class Stage:
         self.ledger = Ledger(kafka.bootstrap_servers, TOPIC, PARTITIONS, self.tables / "facts", CLUSTER)
         self.services: dict[str, Service] = {}
         self._listens = {name: f"127.0.0.1:{free_port()}" for name in (RUN, COLLECT, WEB, NOTIFY)}
-        self.is_changing_ill = False
 
     # --- its start and end
 
@@ -223,9 +223,12 @@ class Stage:
     # --- what happens
 
     def turn(self) -> None:
-        """The group that changes loses the consumer of a queue, or has it again."""
-        self.brokers.do("give_queue_back" if self.is_changing_ill else "take_queue", CHANGING)
-        self.is_changing_ill = not self.is_changing_ill
+        """A group loses the consumer of a queue, or the one that lost it last has it again.
+
+        Each time it is the next group: an alert that fires for the third time within an hour stays open.
+        """
+        self._turns += 1
+        self.brokers.do("take_queue" if self._is_changing_ill else "give_queue_back", self._changing)
 
     def command(self, *words: str) -> None:
         """Another command on the same configuration, to its end."""
@@ -254,11 +257,23 @@ class Stage:
 
     def ill(self) -> set[str]:
         """The groups that there may be pages of."""
-        return {f"group-{ILL}", f"group-{CHANGING}"}
+        return {f"group-{ILL}", *(f"group-{self._changed_by(turns)}" for turns in range(1, self._turns + 1))}
 
     def is_turn_told(self) -> bool:
-        told = self.told.of_group(f"group-{CHANGING}")
-        return bool(told) and (told[-1][0] == "firing") == self.is_changing_ill
+        told = self.told.of_group(f"group-{self._changing}")
+        return bool(told) and (told[-1][0] == "firing") == self._is_changing_ill
+
+    @property
+    def _is_changing_ill(self) -> bool:
+        return self._turns % 2 == 1
+
+    @property
+    def _changing(self) -> int:
+        return self._changed_by(self._turns)
+
+    def _changed_by(self, turns: int) -> int:
+        """The number of the group that changed last after so many turns."""
+        return 1 + (turns - 1) // 2 % (self._groups - 1)
 
 
 def _not_ready(at: str) -> str:
@@ -284,7 +299,7 @@ def staged(folder: Path, groups: int) -> Iterator[Stage]:
         kafka.start()
         kafka.create_topic(TOPIC, PARTITIONS, {"message.timestamp.type": "LogAppendTime"})
         brokers = stack.enter_context(Brokers(BrokersPlan(groups, DEPLOY_EVERY_S)))
-        stage = Stage(folder, kafka, brokers, hook)
+        stage = Stage(folder, kafka, brokers, hook, groups)
         stack.callback(stage.end)
         stage.begin()
         yield stage
