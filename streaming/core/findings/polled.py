@@ -83,7 +83,7 @@ def unpolled(q: PolledQueue) -> Verdict | None:
     return _found(Kind.UNPOLLED, observed=_not_polled(q))
 
 
-def hardly_polled(q: PolledQueue) -> Verdict | None:
+def polled_elsewhere(q: PolledQueue) -> Verdict | None:
     """Messages wait, and clients are seen at other brokers only. INFO: they may be busy with what they took here.
 
     After ten minutes of waiting it is STALLED.
@@ -107,7 +107,7 @@ def not_seen(q: PolledQueue) -> Verdict:
 
 
 Rule = Callable[[PolledQueue], Verdict | None]
-RULES: tuple[Rule, ...] = (disabled, not_known, head_blocked, polled, awaited, settling, unpolled, hardly_polled)
+RULES: tuple[Rule, ...] = (disabled, not_known, head_blocked, polled, awaited, settling, unpolled, polled_elsewhere)
 
 
 def judge_polled(q: PolledQueue) -> Verdict:
