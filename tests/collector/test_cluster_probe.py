@@ -726,6 +726,21 @@ def test_broker_that_has_been_gone_for_long_is_forgotten(monkeypatch: pytest.Mon
     play(scene, policy=replace(QUICK, rests_when_empty=False))
 
 
+@pytest.mark.parametrize(("set_by_s", "is_in_full"), [(-3600, True), (-30, False), (3600, False)])
+def test_what_the_job_has_refused_is_sent_in_full_once_more(set_by_s: int, is_in_full: bool) -> None:
+    """It refuses events whose times are more than five minutes ahead: the clock was wrong until it was set back."""
+    wall = SetClock()
+
+    async def scene(told: Told) -> None:
+        for _ in range(4):
+            await told.round()
+        wall.ahead_ms = set_by_s * 1000
+        await told.round()
+        assert any(isinstance(event, TopicRoute) for event in told.events) is is_in_full
+
+    play(scene, clock=wall.clock)
+
+
 class SetClock:
     """A wall clock that can be set, and a clock beside it that only goes on."""
 

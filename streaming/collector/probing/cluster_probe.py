@@ -11,6 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from schemas.identity import REVIVE_GROUP
+from schemas.records import MAX_AHEAD_OF_ARRIVAL_MS
 from streaming.collector.probing.broker_directory import BrokerDirectory, Silent
 from streaming.collector.probing.directory_probe import DirectoryProbe
 from streaming.collector.probing.group_probe import GroupProbe, Shared
@@ -145,6 +146,8 @@ class ClusterProbe:
             log.warning("%s: the clock was set %s by %.1f s", self._cluster, where, abs(moved_ms) / 1000)
         if moved_ms < 0:
             self.translation.set_back(-moved_ms)
+        if moved_ms < -MAX_AHEAD_OF_ARRIVAL_MS:  # the job has refused what was sent with times so far ahead
+            self.translation.send_all()
 
     async def _learn_directory_in_background(self) -> None:
         """Brokers and groups. Once they are known, the round does not wait for whether they still are the same."""
