@@ -131,6 +131,33 @@ def test_a_group_that_moves_from_brokers_to_proxies_is_not_paged() -> None:
     assert ("", "MEMBERS_SPLIT") not in fleet.firing()
 
 
+def test_a_group_that_moves_to_brokers_is_not_paged_though_all_members_are_new() -> None:
+    """Proxies list a client for two minutes more. Nobody who leaves was there before the first of the changes."""
+    fleet = at_proxies()
+    fleet.proxies = {A: (), B: ()}
+    fleet.run(60)
+    came = [f"10.0.0.{number}@{number}@0@hoi3xrg9u3" for number in range(8)]
+    for step in range(14):
+        fleet.proxies = dict.fromkeys((A, B), tuple(came[max(0, step - 5) :]))
+        if 0 < step <= len(came):
+            fleet.join(f"10.0.1.{step}@{step}")
+        fleet.run(25)
+    fleet.run(300)
+    assert not fleet.called()
+    assert (fleet.status().status, members_of(fleet)) == ("healthy", 8)
+
+
+def test_a_split_is_paged_though_a_member_comes_and_goes() -> None:
+    fleet = at_proxies()
+    fleet.join("x", "y")
+    for _ in range(12):
+        fleet.join("z")
+        fleet.run(25)
+        fleet.leave("z")
+        fleet.run(25)
+    assert ("", "MEMBERS_SPLIT") in fleet.called()
+
+
 def test_a_restart_of_one_of_two_proxies_changes_nothing() -> None:
     fleet = at_proxies()
     fleet.run(60)

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from schemas.facts import Kind, Severity
 from schemas.observed import Part
-from streaming.core.alerts.deploy_wait import is_rolling_deploy, waits_for_deploy
+from streaming.core.alerts.deploy_wait import are_members_moving, is_rolling_deploy, waits_for_deploy
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.stalls import is_harm, is_not_pulled, is_overdue, stall_of
 from streaming.core.finding_kinds import ALERTING, ALERTING_OF_QUEUES, BY_OFFSETS, fires_after_ms
@@ -141,6 +141,12 @@ def _is_group_overdue(evidence: GroupEvidence) -> bool:
     return is_new and (not is_away_on_purpose or evidence.now >= expected_back_by(evidence.group))
 
 
+def _waits_for_deploy(evidence: GroupEvidence, kind: Kind) -> bool:
+    if kind is Kind.MEMBERS_SPLIT and are_members_moving(evidence):
+        return True
+    return kind in COME_OF_DEPLOYS and is_rolling_deploy(evidence)
+
+
 def candidates_of_group(
     group: Group, evidence: GroupEvidence, of_group: list[GroupFinding]
 ) -> dict[tuple[str, str], AlertCandidate]:
@@ -160,7 +166,7 @@ def candidates_of_group(
             holds_until_ts=found.since_ts + hold_ms,
             is_harm=False,
             is_overdue=found.kind is Kind.NO_MEMBERS and _is_group_overdue(evidence),
-            waits_for_deploy=found.kind in COME_OF_DEPLOYS and is_rolling_deploy(evidence),
+            waits_for_deploy=_waits_for_deploy(evidence, found.kind),
             clients=found.clients,
             since_ts=found.since_ts,
         )

@@ -5,6 +5,7 @@ from collections.abc import Set
 from schemas.facts import Cause
 from streaming.core.causes.table import CAUSES
 from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.finding_kinds import HOLD_MEMBERS_SPLIT_MS
 from streaming.core.state.group import Group
 from streaming.core.state.members import is_to_be_replaced, patience_ms
 
@@ -29,6 +30,17 @@ def is_rolling_deploy(evidence: GroupEvidence) -> bool:
         extra_ms = group.timing.grace_orderly_extra_ms if evidence.orderly else 0
         patience = min(patience, 2 * group.timing.grace_membership_ms + extra_ms)
     return evidence.now - known.last_ts <= patience
+
+
+def are_members_moving(evidence: GroupEvidence) -> bool:
+    """Members joined and left a short while ago. Proxies may list those of them still that have gone over to brokers.
+
+    Also where nobody who left was there before: what is known of that may be lost.
+    """
+    known = evidence.group.state.deploy
+    if known is None or not known.joined or not known.steps:
+        return False
+    return evidence.now - known.last_ts <= HOLD_MEMBERS_SPLIT_MS
 
 
 def note_mismatch(group: Group, causes: Set[str]) -> None:
