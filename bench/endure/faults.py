@@ -3,6 +3,7 @@
 Before each fault a group loses the consumer of a queue, or has it again, so that a page is due about then.
 """
 
+import os
 import random
 import shutil
 import time
@@ -47,7 +48,7 @@ class Played(Struct, kw_only=True):
     number: int  # in its session
     ts: int
     away_s: float
-    load: float = 0
+    load: float = 0  # of the machine, when the fault began
     facts_s: float | None = None
     well_s: float | None = None
     events_lost: int = 0
@@ -108,7 +109,8 @@ class _Player:
         stage, self._number = self._stage, self._number + 1
         stage.turn()
         stage.pause(self._chance.uniform(0, RANDOM_MOMENT_S))
-        one = Played(fault=fault, seed=self._seed, number=self._number, ts=now_ms(), away_s=self._away_s)
+        load = round(os.getloadavg()[0], 1)
+        one = Played(fault=fault, seed=self._seed, number=self._number, ts=now_ms(), away_s=self._away_s, load=load)
         say(f"{self._number}: {fault}")
         try:
             one.wrong = [*FAULTS[fault](stage, self._away_s)]
