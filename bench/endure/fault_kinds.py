@@ -131,14 +131,25 @@ def _damaged(find: Callable[[Stage], Path], name: Callable[[Stage], str], stage:
     return []
 
 
-def _checkpoint_damaged(pattern: str, stage: Stage, _: float) -> Wrong:
+def _newest_offsets(checkpoint: Path) -> Path:
+    return _newest(checkpoint, "offsets/[0-9]*")
+
+
+def _committed_changelog(checkpoint: Path) -> Path:
+    """The changelog that the next batch begins with. One of a batch that was not committed is written once more."""
+    batch = max(int(file.name) for file in (checkpoint / "commits").glob("[0-9]*"))
+    return _newest(checkpoint, f"state/0/*/{batch + 1}.changelog")
+
+
+def _checkpoint_damaged(find: Callable[[Path], Path], stage: Stage, _: float) -> Wrong:
     """The job says so, as often as it starts, until a person makes a new checkpoint."""
     job = stage.services[RUN]
     job.program.kill()
-    _halve(_newest(stage.checkpoint, pattern))
+    file = find(stage.checkpoint)
+    _halve(file)
     job.start()
     if not stage.is_reached(lambda: job.program.status is not None, NOTICED_WITHIN_S):
-        return [f"a damaged file of {pattern} is not noticed"]
+        return [f"that {file.relative_to(stage.checkpoint)} is damaged is not noticed"]
     said, status = job.program.last_words(), job.program.status
     stage.reseed()
     job.start()
@@ -244,8 +255,8 @@ FAULTS: Mapping[str, Fault] = {
     "damaged state of collect": partial(
         _damaged, lambda stage: _newest(stage.state / "collector", "*.json"), _always(COLLECT)
     ),
-    "damaged offsets of a batch": partial(_checkpoint_damaged, "offsets/[0-9]*"),
-    "damaged changelog": partial(_checkpoint_damaged, "state/0/*/*.changelog"),
+    "damaged offsets of a batch": partial(_checkpoint_damaged, _newest_offsets),
+    "damaged changelog": partial(_checkpoint_damaged, _committed_changelog),
     "damaged position of the projections": partial(
         _damaged, lambda stage: _newest(stage.tables / "_checkpoints" / "projections", "*.json"), _always(RUN)
     ),
