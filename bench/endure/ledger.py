@@ -1,7 +1,7 @@
 """What the job should have written, by the events in Kafka, and what it has written."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from schemas.facts import Fact
@@ -33,7 +33,11 @@ class Ledger:
         self.facts: list[Fact] = []
 
     def begin_again(self, seeds: Sequence[Record], offsets: Mapping[int, int]) -> None:
-        """A new checkpoint was made, which begins with these seeds and reads Kafka from these offsets."""
+        """A new checkpoint was made, which begins with these seeds and reads Kafka from these offsets.
+
+        They may be beyond what was read of Kafka until now.
+        """
+        self._count_events(self._records.new())
         self._records.go_back(offsets)
         self._facts = FactsReader(self._path)
         self.facts = list(filter(self._counts, self._facts.new()))
@@ -46,14 +50,17 @@ class Ledger:
     def read_records(self) -> int:
         """Read the records that have come since the last time. Returns how many facts they give."""
         records = self._records.new()
-        for record in records:
-            lost, repeated = self._numbers.take(record)
-            self.events_lost += lost
-            self.events_repeated += repeated
+        self._count_events(records)
         done = fold(self._blob, records, DEFAULT_SETTINGS)
         self._blob = done.blob
         self._add(done.facts, 1)
         return len(done.facts)
+
+    def _count_events(self, records: Iterable[Record]) -> None:
+        for record in records:
+            lost, repeated = self._numbers.take(record)
+            self.events_lost += lost
+            self.events_repeated += repeated
 
     def read_facts(self) -> None:
         found = list(filter(self._counts, self._facts.new()))

@@ -8,7 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from streaming.config.config_errors import without_userinfo
-from streaming.errors import AwayError, SetupError
+from streaming.errors import AwayError, CheckpointError, SetupError
 from streaming.spark.failure import root_of
 
 NO_FILE_SYSTEM = ("ClassNotFoundException", "UnsupportedFileSystemException")
@@ -82,7 +82,13 @@ class Folder:
         try:
             yield
         except Py4JJavaError as error:
-            raise AwayError(f"{without_userinfo(self.uri)} cannot be used: {root_of(error.java_exception)}") from None
+            uri, root = without_userinfo(self.uri), root_of(error.java_exception)
+            if root.startswith("ChecksumException"):
+                raise CheckpointError(
+                    f"a file of {uri} is damaged ({root}): restore it from a copy, or run 'evenkeel reseed' with a new"
+                    " folder for the checkpoint"
+                ) from None
+            raise AwayError(f"{uri} cannot be used: {root}") from None
 
     def _path(self, name: str) -> Any:
         return self._new_path(f"{self.uri}/{name}" if name else self.uri)

@@ -81,6 +81,15 @@ def files_of(folder):
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
+def test_damaged_file_is_said_with_what_to_do(spark, tmp_path):
+    folder = Folder(spark, str(tmp_path))
+    folder.write("offsets/0", "v1\n{}\n{}")
+    file = tmp_path / "offsets" / "0"
+    file.write_bytes(file.read_bytes()[:4])
+    with pytest.raises(CheckpointError, match=r"^a file of \S+ is damaged \(ChecksumException: .* 'evenkeel reseed' "):
+        folder.read("offsets/0")
+
+
 def test_file_system_that_spark_lacks_is_said_in_a_line(spark):
     assert storage_fault("s3a://bucket/x", {}, {}), "the test needs a Spark without it"
     with pytest.raises(SetupError, match=r"^s3a://\*\*\*@bucket/x: Spark lacks the jars .*S3AFileSystem"):
