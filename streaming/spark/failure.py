@@ -14,6 +14,10 @@ _OURS = re.compile(r"streaming\.errors\.(\w+): (.+)")
 # Python's and Java's, one inside the other; not the lines that only say that another follows.
 _CAUSE = re.compile(r"^(?:Caused by: |: )?((?!py4j\.)[\w.$]+(?:Error|Exception): .+(?<!last\):))$", re.MULTILINE)
 
+# What Java says of a file that lost its end, or whose content is another: offsets, changelogs, snapshots of the state.
+_MAY_BE_DAMAGE = re.compile(r"(EOF|Checksum|RocksDB)Exception\b|\w*(StateStore|UnsafeRow)")
+_OF_DAMAGE = "; if it fails so at each start, a file of the checkpoint is damaged: run 'evenkeel reseed'"
+
 
 def explained(query: StreamingQuery) -> MonitorError:
     """The error to raise for a query that failed. Java's whole stack trace goes to the debug log."""
@@ -31,7 +35,7 @@ def explain(name: str, message: str, root: str) -> MonitorError:
         kind, text = ours[-1]
         return getattr(errors, kind, MonitorError)(text.strip())
     said = _CAUSE.findall(root) or root.splitlines()[:1]
-    return MonitorError(f"query {name} failed: {said[-1]}")
+    return MonitorError(f"query {name} failed: {said[-1]}{_OF_DAMAGE if _MAY_BE_DAMAGE.match(root) else ''}")
 
 
 def root_of(failure: Any) -> str:

@@ -35,6 +35,22 @@ def test_the_innermost_cause_is_said(root: str, said: str) -> None:
     assert str(error).startswith(f"query detection failed: {said}")
 
 
+@pytest.mark.parametrize(
+    ("root", "may_be_damage"),
+    [
+        ("EOFException: Stream ended prematurely", True),
+        ("ChecksumException: Checksum error: /c/offsets/17 at 0 exp: -56 got: -29", True),
+        ("RocksDBException: Corruption: bad block", True),
+        ("StateStoreInvalidKeyRowFormat: [STATE_STORE_KEY_ROW_FORMAT_VALIDATION_FAILURE]", True),
+        ("TimeoutException: no broker", False),
+    ],
+)
+def test_what_may_be_a_damaged_checkpoint_is_said_with_what_to_do(root: str, may_be_damage: bool) -> None:
+    said = str(explain("detection", "whatever", root))
+    assert said.startswith(f"query detection failed: {root}")
+    assert said.endswith(": run 'evenkeel reseed'") is may_be_damage
+
+
 def test_what_is_raised_on_purpose_keeps_its_kind() -> None:
     error = explain("detection", "streaming.errors.StateVersionError: run reseed", "root")
     assert isinstance(error, StateVersionError)
