@@ -15,7 +15,7 @@ _OURS = re.compile(r"streaming\.errors\.(\w+): (.+)")
 _CAUSE = re.compile(r"^(?:Caused by: |: )?((?!py4j\.)[\w.$]+(?:Error|Exception): .+(?<!last\):))$", re.MULTILINE)
 
 # What Java says of a file that lost its end, or whose content is another: offsets, changelogs, snapshots of the state.
-_MAY_BE_DAMAGE = re.compile(r"(EOF|Checksum|RocksDB)Exception\b|\w*(StateStore|UnsafeRow)")
+_MAY_BE_DAMAGE = re.compile(r"\b(EOF|Checksum|RocksDB)Exception\b|StateStore|UnsafeRow")
 _OF_DAMAGE = "; if it fails so at each start, a file of the checkpoint is damaged: run 'evenkeel reseed'"
 
 
@@ -34,8 +34,8 @@ def explain(name: str, message: str, root: str) -> MonitorError:
     if ours:
         kind, text = ours[-1]
         return getattr(errors, kind, MonitorError)(text.strip())
-    said = _CAUSE.findall(root) or root.splitlines()[:1]
-    return MonitorError(f"query {name} failed: {said[-1]}{_OF_DAMAGE if _MAY_BE_DAMAGE.match(root) else ''}")
+    said = (_CAUSE.findall(root) or root.splitlines()[:1])[-1]
+    return MonitorError(f"query {name} failed: {said}{_OF_DAMAGE if _MAY_BE_DAMAGE.search(said) else ''}")
 
 
 def root_of(failure: Any) -> str:

@@ -39,6 +39,7 @@ def test_the_innermost_cause_is_said(root: str, said: str) -> None:
     ("root", "may_be_damage"),
     [
         ("EOFException: Stream ended prematurely", True),
+        ("java.io.EOFException: Stream ended prematurely", True),
         ("ChecksumException: Checksum error: /c/offsets/17 at 0 exp: -56 got: -29", True),
         ("RocksDBException: Corruption: bad block", True),
         ("StateStoreInvalidKeyRowFormat: [STATE_STORE_KEY_ROW_FORMAT_VALIDATION_FAILURE]", True),
