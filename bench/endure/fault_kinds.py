@@ -223,6 +223,10 @@ def _always(name: str) -> Callable[[Stage], str]:
     return lambda _: name
 
 
+CHECKPOINTS: Mapping[str, Fault] = {
+    "damaged offsets of a batch": partial(_checkpoint_damaged, _newest_offsets),
+    "damaged changelog": partial(_checkpoint_damaged, _committed_changelog),
+}
 CLOCKS: Mapping[str, Fault] = {
     "clock an hour ahead": partial(_clock_wrong, HOUR_S),
     "clock an hour behind": partial(_clock_wrong, -HOUR_S),
@@ -255,8 +259,7 @@ FAULTS: Mapping[str, Fault] = {
     "damaged state of collect": partial(
         _damaged, lambda stage: _newest(stage.state / "collector", "*.json"), _always(COLLECT)
     ),
-    "damaged offsets of a batch": partial(_checkpoint_damaged, _newest_offsets),
-    "damaged changelog": partial(_checkpoint_damaged, _committed_changelog),
+    **CHECKPOINTS,
     "damaged position of the projections": partial(
         _damaged, lambda stage: _newest(stage.tables / "_checkpoints" / "projections", "*.json"), _always(RUN)
     ),
