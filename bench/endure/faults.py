@@ -74,9 +74,9 @@ def run_faults(folder: Path, lasts_s: float, groups: int, away_s: float, only: S
     signal ends it in the midst of a fault, which is not counted then.
     """
     with staged(folder / "stage", groups) as stage:
-        ends_s = time.monotonic() + lasts_s
         say(f"the faults begin, with seed {seed}")
         player, faults = _Player(stage, away_s, seed), only or playable()
+        ends_s = time.monotonic() + lasts_s
         while time.monotonic() < ends_s:
             played = Counter(one.fault for one in read_played(folder))
             one = player.play(player.rarest(faults, played))
