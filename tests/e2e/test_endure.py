@@ -51,9 +51,9 @@ def test_a_fault_in_the_midst_of_a_run_loses_and_repeats_nothing(tmp_path: Path)
         [*command, "--only", "kill -9 of collect", "--away-s", "5", "--folder", str(tmp_path)],
         cwd=ROOT, env=child_environment(), capture_output=True, text=True,
     )  # fmt: skip
+    assert done.returncode == 0, done.stderr
     (one,) = read_played(tmp_path / "faults")
     assert [one.wrong, *(getattr(one, name) for name in COUNTED)] == [[], *(0 for _ in COUNTED)], done.stderr
     assert one.starts == {"collect": 1}
     assert None not in (one.facts_s, one.well_s)
     assert one.pages > 0
-    assert done.returncode == 0, done.stderr
