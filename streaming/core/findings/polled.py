@@ -39,7 +39,7 @@ def head_blocked(q: PolledQueue) -> Verdict | None:
     if q.head_blocked is None:
         return None
     severity = Severity.WARNING if q.is_blocked_for_long else Severity.INFO
-    return Verdict(Kind.HEAD_BLOCKED, severity, None, [], None, observed=q.head_blocked)
+    return _found(Kind.HEAD_BLOCKED, observed=q.head_blocked, severity=severity)
 
 
 def polled(q: PolledQueue) -> Verdict | None:
@@ -59,8 +59,7 @@ def awaited(q: PolledQueue) -> Verdict | None:
     """
     if q.proxy_away is None or not q.is_silent_since_proxy or not q.is_missed or not _may_be_unpolled(q):
         return None
-    severity = KINDS[Kind.UNPOLLED].severity if q.is_overdue else Severity.INFO
-    return Verdict(Kind.UNPOLLED, severity, None, [], None, observed=_not_polled(q))
+    return _found(Kind.UNPOLLED, observed=_not_polled(q), severity=None if q.is_overdue else Severity.INFO)
 
 
 def settling(q: PolledQueue) -> Verdict | None:
@@ -91,7 +90,7 @@ def polled_elsewhere(q: PolledQueue) -> Verdict | None:
     is_likely = q.is_alive_elsewhere and q.is_missed and not q.is_orderly and not q.is_overdue
     if not is_likely or not _may_be_unpolled(q):
         return None
-    return Verdict(Kind.UNPOLLED, Severity.INFO, None, [], None, observed=_not_polled(q))
+    return _found(Kind.UNPOLLED, observed=_not_polled(q), severity=Severity.INFO)
 
 
 def _may_be_unpolled(q: PolledQueue) -> bool:
@@ -115,8 +114,10 @@ def judge_polled(q: PolledQueue) -> Verdict:
     return next((verdict for rule in RULES if (verdict := rule(q)) is not None), None) or not_seen(q)
 
 
-def _found(kind: Kind, reason: Reason | None = None, observed: Part | None = None) -> Verdict:
-    return Verdict(kind, KINDS[kind].severity, reason, [], None, observed=observed)
+def _found(
+    kind: Kind, reason: Reason | None = None, observed: Part | None = None, severity: Severity | None = None
+) -> Verdict:
+    return Verdict(kind, severity or KINDS[kind].severity, reason, [], None, observed=observed)
 
 
 def head_blocked_of(observed: Iterable[Part | None]) -> HeadBlocked:
