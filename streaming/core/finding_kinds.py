@@ -140,3 +140,8 @@ def fires_after_ms(kind: Kind, severity: Severity, timing: Timing) -> int:
     if fires_after is None:
         return timing.hold_critical_ms if severity is Severity.CRITICAL else timing.hold_warning_ms
     return min(fires_after(timing), HOLD_INFO_MS) if severity is Severity.INFO else fires_after(timing)
+
+
+def is_less_than_usual(kind: Kind, severity: Severity | None) -> bool:
+    """True if it is but info, though its kind usually is more: nobody is called, because it may end by itself."""
+    return severity is Severity.INFO is not KINDS[kind].severity

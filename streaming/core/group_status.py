@@ -10,7 +10,7 @@ from schemas.facts import GroupFact, Kind, Severity
 from schemas.reasons import Reason, ReasonDetails, ReasonKind
 from schemas.word import Word
 from streaming.core.evidence.group_evidence import GroupEvidence
-from streaming.core.finding_kinds import KINDS, WRONG
+from streaming.core.finding_kinds import WRONG, is_less_than_usual
 from streaming.core.findings.group_findings import severity_of
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import GroupFinding, Verdict
@@ -132,8 +132,8 @@ def _wrong_ones(found: list[TopicFindings]) -> Iterator[Verdict]:
 
 
 def _is_less(verdict: Verdict) -> bool:
-    """Less than its kind usually is: it may be right, or end by itself. A listener works on a message for a while."""
-    return verdict.severity is Severity.INFO is not KINDS[verdict.kind].severity
+    """A listener works on a message for a while."""
+    return is_less_than_usual(verdict.kind, verdict.severity)
 
 
 def is_excluded(evidence: GroupEvidence, found: list[TopicFindings]) -> bool:

@@ -294,6 +294,36 @@ def test_a_client_that_is_full_of_messages_of_one_broker_may_take_those_of_other
     assert fleet.called() == {("T", "UNPOLLED")}
 
 
+def test_what_called_nobody_three_times_does_not_keep_a_page_open() -> None:
+    """Clients are full of the messages of one broker again and again. Then they are gone from it."""
+    fleet = Popping()
+    fleet.polls = dict.fromkeys(BROKERS, 0)
+    fleet.run(120)
+    for silent_s in (120, 120, 120, 400):
+        fleet.silence("a")
+        fleet.run(silent_s)
+        assert bool(fleet.called()) is (silent_s == 400)
+        fleet.popped = set(BROKERS)
+        fleet.run(120)
+    alert = fleet.alert("UNPOLLED")
+    assert (alert.state, alert.reason) == ("resolved", "right_again")
+    assert alert.observed.fired_times is None
+
+
+def test_a_page_that_comes_for_the_third_time_stays_open_though_it_begins_as_a_hint() -> None:
+    fleet = Popping()
+    fleet.polls = dict.fromkeys(BROKERS, 0)
+    fleet.run(120)
+    for silent_s in (400, 400, 900):  # a silence that it has shown twice is no sign of a fault
+        fleet.silence("a")
+        fleet.run(silent_s)
+        fleet.popped = set(BROKERS)
+        fleet.run(120)
+    alert = fleet.alert("UNPOLLED")
+    assert (alert.state, alert.reason) == ("firing", "comes_and_goes")
+    assert alert.observed.fired_times == 3
+
+
 def test_a_client_that_takes_nothing_elsewhere_may_be_full_for_ten_minutes() -> None:
     """It polls at the other broker, where no message comes."""
     fleet = Popping()

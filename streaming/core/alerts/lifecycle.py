@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 from msgspec.structs import replace
 
-from schemas.facts import AlertFact, AlertState, Cause, WaitsFor
+from schemas.facts import AlertFact, AlertState, Cause, Kind, Severity, WaitsFor
 from schemas.observed import observed, with_part
 from streaming.core.alerts import signals
 from streaming.core.alerts.candidates import AlertCandidate, candidates_of_group, candidates_of_queues
@@ -20,6 +20,7 @@ from streaming.core.alerts.phases import PENDING_PHASES, STATES, AlertReason, Ph
 from streaming.core.alerts.signals import Outcome, RoundResult, is_flapping
 from streaming.core.causes.table import CAUSES
 from streaming.core.evidence.group_evidence import GroupEvidence
+from streaming.core.finding_kinds import is_less_than_usual
 from streaming.core.findings.queue_facts import Since
 from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import GroupFinding
@@ -84,12 +85,14 @@ def _begin(group: Group, topic: str, kind: str, candidate: AlertCandidate, at: R
 def _go_on(group: Group, alert: Alert, candidate: AlertCandidate, at: RoundResult) -> None:
     """The evidence supports the alert. Queues that cannot be decided now stay in it."""
     before = alert.severity, alert.queues, alert.cause, alert.waits_until_ts
+    was_less = alert.fired_ts > 0 and _is_less(alert)
     _adopt_cause(alert, candidate, at)
     outcome = signals.with_candidate(group, alert, candidate)
     supported = set(candidate.queues)
     undecided = [p for p in alert.queues if p not in supported and signals.is_undecided(group, alert, p, at)]
     queues = sorted([*candidate.queues, *undecided], key=group.message_queue)
     _adopt(group, alert, candidate, queues, at)
+    alert.times += was_less and not _is_less(alert)
     changed = _what_changed(alert, *before)
     transition = after(Phase(alert.phase), outcome.signal)
     if changed is not None and (transition is None or transition.reason is None):
@@ -145,6 +148,11 @@ def _takes_cause(alert: Alert, cause: str | None, queues: Iterable[int], at: Rou
     return True
 
 
+def _is_less(alert: Alert) -> bool:
+    """Whoever is called counts how often, so an alert that calls nobody does not count as fired."""
+    return is_less_than_usual(Kind(alert.kind), Severity(alert.severity))
+
+
 def _drop_next_cause(alert: Alert) -> None:
     alert.next_cause, alert.next_cause_since_ts = None, 0
 
@@ -190,9 +198,9 @@ def _move(group: Group, alert: Alert, outcome: Outcome, at: RoundResult) -> None
     alert.kept_open = reason.value if reason is not None and transition.to is Phase.KEPT_OPEN else ""
     if reason is AlertReason.HELD_LONG_ENOUGH:
         alert.fired_ts = group.state.now
-        alert.times = 1 + signals.times_before(group, alert)
+        alert.times = signals.times_before(group, alert) + (not _is_less(alert))
     elif reason is AlertReason.CAME_BACK:
-        alert.times += is_flapping(alert)
+        alert.times += is_flapping(alert) and not _is_less(alert)
     elif reason is AlertReason.RIGHT_AGAIN:
         signals.note_end(group, alert)
     if transition.to is Phase.RESOLVED:
