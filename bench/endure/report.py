@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,11 @@ from typing import Any
 from bench.endure.figures import DAY_S, HOUR_S, Finding, Point, Slope
 from bench.endure.measures import AT, EXPIRED_AFTER_DAYS, FAST, LIFE, Line, Row, Shape, failing, rows_of
 
-LINES, ABOUT, PAGE, PLOTS = "lines.jsonl", "run.json", "README.md", "plots"
-WIDTH, HEIGHT, LEFT, EDGE = 640, 180, 70, 20
+LINES, ABOUT, PAGE, PLOTS = "lines.jsonl", "run.json", "README.md", "plots.svg"
+WIDTH, HEIGHT, LEFT, EDGE = 480, 140, 60, 20  # of a plot
+COLUMNS = 3
 FONT = 'font-family="sans-serif" font-size="11"'
-POINTS_SHOWN = 600
+POINTS_SHOWN = 200
 
 
 def read_lines(file: Path) -> list[Line]:
@@ -28,13 +29,11 @@ def read_lines(file: Path) -> list[Line]:
 
 
 def write_report(folder: Path) -> list[str]:
-    """Write the page and its plots beside the lines. Return what fails."""
+    """Write the page and a picture of all plots beside the lines. Return what fails."""
     lines = read_lines(folder / LINES)
     about = json.loads((folder / ABOUT).read_text())
     rows = rows_of(lines, about["part"])
-    (folder / PLOTS).mkdir(exist_ok=True)
-    for row in rows:
-        (folder / PLOTS / f"{row.key}.svg").write_text(plot(row))
+    (folder / PLOTS).write_text(plots(rows))
     (folder / PAGE).write_text(page(lines, rows, about))
     return failing(rows)
 
@@ -60,6 +59,7 @@ def page(lines: Sequence[Line], rows: Sequence[Row], about: Mapping[str, Any]) -
             "The last hour is compared with the second one; in a run of less than four hours, the last quarter with",
             "the second one. *Slope*: from the end of the first hour or quarter, by least squares, with its 95 %",
             "confidence. Figures of processes are those of the longest life.",
+            f"[{PLOTS}]({PLOTS}) has a plot of each row, in the same order.",
             *(
                 [f"Tables and state are judged from virtual day {EXPIRED_AFTER_DAYS} on."]
                 if about["part"] == FAST
@@ -84,8 +84,7 @@ def _row(row: Row) -> str:
     verdict = f"not judged: {row.open}" if row.open else finding.verdict.value
     values = [_number(finding.second), _number(finding.last), _slope(finding)]
     unit = f"{measure.unit}/s" if measure.shape is Shape.RATE else measure.unit
-    link = f"[{row.key}]({PLOTS}/{row.key}.svg)"
-    return f"| {' | '.join([link, unit, measure.shape.value, *values, verdict])} |"
+    return f"| {' | '.join([row.key, unit, measure.shape.value, *values, verdict])} |"
 
 
 def _slope(finding: Finding) -> str:
@@ -101,25 +100,34 @@ def _number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def plot(row: Row) -> str:
+def plots(rows: Sequence[Row]) -> str:
+    """A picture with a plot of each row."""
+    width, height = COLUMNS * WIDTH, -(-len(rows) // COLUMNS) * HEIGHT
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {FONT}>',
+            f'<rect width="{width}" height="{height}" fill="#fff"/>',
+            *(line for number, row in enumerate(rows) for line in _plot(row, number)),
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def _plot(row: Row, number: int) -> Iterator[str]:
     """A line over time, from the lowest to the highest value; a level line lies in the middle."""
-    points = _thinned(row.points)
-    text = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" {FONT}>',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
-        f'<text x="{LEFT}" y="13">{escape(f"{row.key} {row.measure.unit}: {row.measure.shape.value}")}</text>',
-    ]
-    if points:
+    y, x = divmod(number, COLUMNS)
+    yield f'<g transform="translate({x * WIDTH},{y * HEIGHT})">'
+    yield f'<text x="{LEFT}" y="13">{escape(f"{row.key} {row.measure.unit}: {row.measure.shape.value}")}</text>'
+    if points := _thinned(row.points):
         low, high = min(p.value for p in points), max(p.value for p in points)
         ended_s = max(points[-1].at_s, 1.0)
-        at = " ".join(f"{_x(p.at_s, ended_s):.1f},{_y(p.value, low, high):.1f}" for p in points)
-        text += [
-            f'<text x="2" y="{EDGE + 8}">{_number(high)}</text>',
-            f'<text x="2" y="{HEIGHT - EDGE}">{_number(low)}</text>',
-            f'<text x="{WIDTH - 60}" y="{HEIGHT - 5}">{_duration(ended_s)}</text>',
-            f'<polyline fill="none" stroke="#06c" points="{at}"/>',
-        ]
-    return "\n".join([*text, "</svg>", ""])
+        at = " ".join(f"{_x(p.at_s, ended_s):.0f},{_y(p.value, low, high):.1f}" for p in points)
+        yield f'<text x="2" y="{EDGE + 8}">{_number(high)}</text>'
+        yield f'<text x="2" y="{HEIGHT - EDGE}">{_number(low)}</text>'
+        yield f'<text x="{WIDTH - 60}" y="{HEIGHT - 5}">{_duration(ended_s)}</text>'
+        yield f'<polyline fill="none" stroke="#06c" points="{at}"/>'
+    yield "</g>"
 
 
 def _thinned(points: Sequence[Point]) -> Sequence[Point]:

@@ -40,7 +40,7 @@ def test_a_run_measures_every_process_and_reports_it(tmp_path: Path) -> None:
     assert {f"{name}.rss_mb" for name in PROCESSES} | OTHERS <= set(found)
     assert {key for key, row in found.items() if row.finding.verdict is Verdict.UNKNOWN} <= MAY_REST
     page = (folder / PAGE).read_text()
-    assert [key for key in found if f"[{key}](" not in page] == []
+    assert [key for key in found if f"| {key} |" not in page] == []
     assert lines[-1]["run.rounds"] > 0
     assert [lines[-1][f"{name}.errors"] for name in ("run", "web", "browsers")] == [0, 0, 0]
 
