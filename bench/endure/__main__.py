@@ -24,9 +24,11 @@ from bench.machine import machine
 from bench.results import say
 from streaming import __version__
 from streaming.errors import MonitorError
+from streaming.file_lock import HeldElsewhere, held
 from streaming.wall_clock import now_ms
 
 LOSSES = "faults"
+LOCK = "_lock"
 GROUPS = {LIVE: 1_000, FAST: 200, LOSSES: 100}
 AWAY_S = 600.0
 HOURS = 2.5
@@ -58,8 +60,12 @@ def main() -> int:
 
 def _ends_well(folder: Path, arguments: argparse.Namespace) -> bool:
     """Run to the end. A run that fails has lines too, and they are reported."""
+    folder.mkdir(parents=True, exist_ok=True)
     try:
-        _run(folder, arguments)
+        with held(folder / LOCK):
+            _run(folder, arguments)
+    except HeldElsewhere as error:
+        raise SystemExit(f"{folder} is in use by {error}: wait for its end, or name another folder") from None
     except (MonitorError, KeyboardInterrupt) as error:
         say(str(error) or "ended by a signal")
         return False
@@ -76,7 +82,6 @@ def _report(folder: Path, part: str) -> list[str]:
 
 def _run(folder: Path, arguments: argparse.Namespace) -> None:
     part, groups = arguments.part, arguments.groups or GROUPS[arguments.part]
-    folder.mkdir(parents=True, exist_ok=True)
     lasts_s = 60 * (arguments.minutes or 60 * arguments.hours)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     about = _about(folder, part, groups)

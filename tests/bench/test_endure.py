@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from bench.endure.__main__ import LOCK, main
 from bench.endure.fast import A_BATCH, A_SHARE, AHEAD, MONTH_DAYS, ROUND_S, _Month
 from bench.endure.fast_job import Work
 from bench.endure.figures import DAY_S, Point, Verdict, floors, judged, rates, slope_of
@@ -20,6 +21,7 @@ from bench.endure.measures import DAYS, EXPIRED_AFTER_DAYS, FAST, LIVE, failing,
 from bench.endure.programs import Recording
 from bench.endure.report import ABOUT, LINES, PAGE, PLOTS, page, read_lines, write_report
 from bench.endure.samples import Commits, Spent, of_folder, of_spark, of_tables, series, total
+from streaming.file_lock import held
 
 HOURS_S = 9_000.0  # of a run: two and a half
 EVERY_S = 30
@@ -193,6 +195,14 @@ def test_a_run_that_goes_on_counts_from_its_last_line(tmp_path: Path):
     assert again.life == 2
     assert 99.9 <= again.at_s < 100
     assert Recording(tmp_path, lasts_s=99).is_over
+
+
+def test_two_runs_on_one_folder_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "argv", ["endure", LIVE, "--folder", str(tmp_path)])
+    (tmp_path / LIVE).mkdir()
+    with held(tmp_path / LIVE / LOCK), pytest.raises(SystemExit, match=f"{tmp_path / LIVE} is in use by process"):
+        main()
+    assert [file.name for file in (tmp_path / LIVE).iterdir()] == [LOCK]
 
 
 def test_a_line_that_was_half_written_does_not_spoil_the_next_one(tmp_path: Path):
