@@ -10,8 +10,7 @@ HOUR_S, DAY_S = 3600.0, 86_400.0
 QUARTERS = 4  # a shorter run is compared by its quarters; its first part is the warming
 WITHIN = 0.05  # of the second part
 LEAST_IN_A_PART = 4
-TEETH_A_PART = 5
-TOOTH_S = 300.0  # a heap is collected several times in it
+TOOTH_S = 1800.0  # Spark has the whole heap collected every half hour (spark.cleaner.periodicGC.interval)
 LEAST_INDEPENDENT = 4
 Z_95 = 1.959964  # of a normal distribution
 
@@ -38,7 +37,7 @@ class Verdict(Enum):
 
 
 class Finding(NamedTuple):
-    """The result of one measure. ``second`` and ``last``: the means of these parts."""
+    """The result of one measure. ``second`` and ``last``: the means, or lowest values, of these parts."""
 
     verdict: Verdict
     second: float | None = None
@@ -46,26 +45,29 @@ class Finding(NamedTuple):
     slope: Slope | None = None
 
 
-def judged(points: Sequence[Point], ended_s: float, slack: float) -> Finding:
-    """The verdict about a measure of a run that took ``ended_s``. ``slack``: a difference that says nothing."""
+def judged(points: Sequence[Point], ended_s: float, slack: float, by_lowest: bool = False) -> Finding:
+    """The verdict about a measure of a run that took ``ended_s``. ``slack``: a difference that says nothing.
+
+    ``by_lowest``: what it comes down to counts, not its mean.
+    """
     part_s = min(HOUR_S, ended_s / QUARTERS)
     second = _values(points, part_s, 2 * part_s)
     last = _values(points, ended_s - part_s, ended_s)
     if min(len(second), len(last)) < LEAST_IN_A_PART:
         return Finding(Verdict.UNKNOWN)
-    before, after = fmean(second), fmean(last)
-    slope = slope_of([point for point in points if point.at_s >= part_s])
+    before, after = (min(second), min(last)) if by_lowest else (fmean(second), fmean(last))
+    later = [point for point in points if point.at_s >= part_s]
+    slope = slope_of(floors(later, min(TOOTH_S, part_s)) if by_lowest else later)
     return Finding(_verdict(before, after, slack), before, after, slope)
 
 
-def floors(points: Sequence[Point], tooth_s: float = TOOTH_S) -> list[Point]:
-    """The lowest point of each ``tooth_s``: of a heap, what collections leave."""
-    lowest: dict[int, Point] = {}
+def floors(points: Sequence[Point], tooth_s: float) -> list[Point]:
+    """The lowest point of each ``tooth_s`` of which there is more than half: of a heap, what collections leave."""
+    teeth: dict[int, list[Point]] = {}
     for point in points:
-        tooth = int(point.at_s // tooth_s)
-        if tooth not in lowest or point.value < lowest[tooth].value:
-            lowest[tooth] = point
-    return list(lowest.values())
+        teeth.setdefault(int(point.at_s // tooth_s), []).append(point)
+    whole = (tooth for tooth in teeth.values() if tooth[-1].at_s - tooth[0].at_s > tooth_s / 2)
+    return [min(tooth, key=lambda point: point.value) for tooth in whole]
 
 
 def rates(points: Sequence[Point]) -> list[Point]:
