@@ -4,7 +4,7 @@ import pytest
 
 from schemas.events import Heartbeat
 from schemas.facts import MemberFact
-from tests.core.fleet import Fleet, queues, said
+from tests.core.fleet import T0, Fleet, queues, said
 
 WITHOUT_MESSAGES = {"rate": 0}
 
@@ -277,6 +277,41 @@ def test_a_restart_under_the_same_id_is_no_second_instance() -> None:
     fleet.run(120)
     assert fleet.fired() == set()
     assert set(fleet.findings().values()) == {"MATCH"}
+
+
+@pytest.mark.parametrize("clock_behind_ms", [0, 20_000, 600_000])
+def test_the_share_of_the_connection_that_a_restart_left_calls_nobody_whatever_the_clock(clock_behind_ms: int) -> None:
+    """The clock of the client's machine is behind: by its own words it started before the old process last answered."""
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    (old,) = fleet.of("x")
+    old.is_ghost, old.answers = True, False
+    (new,) = fleet.join("x")
+    new.start_ts = T0 + 60_000 - clock_behind_ms
+    fleet.run(125)
+    assert fleet.fired() == set()
+    fleet.drop(old)
+    fleet.run(120)
+    assert fleet.fired() == set()
+
+
+def test_a_restart_while_a_dead_connection_is_listed_is_no_second_instance() -> None:
+    """Brokers list the id twice before and after, by other addresses."""
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(60)
+    dead = fleet.ghost("x")
+    fleet.run(60)
+    old = next(one for one in fleet.of("x") if one is not dead)
+    fleet.drop(dead)
+    old.is_ghost, old.answers = True, False
+    fleet.join("x")
+    fleet.run(75)
+    assert fleet.fired() == set()
+    fleet.drop(old)
+    fleet.run(120)
+    assert fleet.fired() == set()
 
 
 def test_a_restart_under_the_same_id_goes_by_the_new_instance() -> None:

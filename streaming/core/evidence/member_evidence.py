@@ -58,15 +58,26 @@ def _doubled_since(group: Group, client: Client) -> int:
 
 
 def two_instances_answer(group: Group, client: Client, reports: list[Report]) -> bool:
-    """Two start times under one client id, both reported lately: two instances."""
-    not_before = max(group.state.now - group.timing.report_max_age_ms, _doubled_since(group, client))
+    """Two start times under one client id, both reported lately and since its two addresses are listed: two instances.
+
+    The number of entries stays the same if it is started again while a dead connection is listed, or while both are.
+    """
+    max_age_ms = group.timing.report_max_age_ms
+    not_before = max(group.state.now - max_age_ms, _doubled_since(group, client), client.two_addresses_since_ts)
     return len(reports) > 1 and all(report.answered_ts > not_before for report in reports)
 
 
 def two_instances_at_once(group: Group, reports: list[Report]) -> bool:
-    """True if the one that started first still answered after the other had started: it was no restart."""
+    """True if the one that was heard first answered again after the other one was heard: it was no restart.
+
+    When they started does not count: that is a time of their own clocks.
+    """
     if len(reports) < 2 or not all(report.start_ts for report in reports):
         return False
-    first, second = sorted(reports, key=lambda report: report.start_ts)
+    first, second = sorted(reports, key=_first_answered_ts)
     not_before = group.state.now - group.timing.second_address_proof_ms
-    return first.answered_ts > max(not_before, second.start_ts + group.timing.ahead_of_clock_ms)
+    return first.answered_ts > max(not_before, _first_answered_ts(second))
+
+
+def _first_answered_ts(report: Report) -> int:
+    return report.first_answered_ts or report.answered_ts

@@ -175,6 +175,7 @@ class Report(Packed):
     busy: list[int] = field(default_factory=list)  # indices of those of which it holds messages not consumed yet
     data_version: int = 0  # AssignmentReport.data_version; 0: no round can confirm the report
     popped: list[int] | None = None  # indices of the queues that it pops one by one; None: it does not say any, or all
+    first_answered_ts: int = 0  # when it answered for the first time; 0: not known
 
 
 NOT_EMITTED, EMITTED, OUTDATED = 0, 1, 2  # Client.emitted: no fact says that it is a member; one does; one is outdated
