@@ -59,6 +59,7 @@ def test_the_memory_of_all_state_stores_has_one_limit(spark):
     state, none = spark._jvm.org.apache.spark.sql.execution.streaming.state, spark._jvm.PythonUtils.toScalaMap({})
     conf = state.RocksDBConf.apply(state.StateStoreConf(spark._jsparkSession.sessionState().conf(), none))
     assert (conf.boundedMemoryUsage(), conf.totalMemoryUsageMB()) == (True, 256)
+    assert spark.sparkContext._jvm.System.getenv("MALLOC_ARENA_MAX") == "2"
 
 
 def test_few_executions_are_kept_for_a_ui_that_is_off(spark):
