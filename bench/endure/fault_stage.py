@@ -23,6 +23,7 @@ from bench.endure.disks import mounted, unmount
 from bench.endure.ledger import Ledger
 from bench.endure.programs import EVENKEEL, PARTITIONS, Program, environment, write_toml
 from bench.results import say
+from streaming.cli.exit_status import IN_USE
 from streaming.config.alerts import Monitor
 from streaming.core.shard import Record
 from streaming.core.state.restore import SEED_TOPIC
@@ -43,6 +44,7 @@ RESTARTS_AFTER_S = 10.0  # RestartSec= of the units
 NEVER_AGAIN = (0, 2)  # exit statuses after which systemd does not start it again
 STARTS_WITHIN_S = 1200
 LOOK_S = 0.5
+COMMAND_TRIES, COMMAND_PAUSE_S = 30, 10.0  # maintenance of the job takes minutes on a machine that does other work
 DISKS = ("tables", "checkpoint", "state", "logs")
 RUN, COLLECT, WEB, NOTIFY = "run", "collect", "web", "notify"
 MONITOR = Monitor()  # the defaults
@@ -231,11 +233,18 @@ class Stage:
         self.brokers.do("take_queue" if self._is_changing_ill else "give_queue_back", self._changing)
 
     def command(self, *words: str) -> None:
-        """Another command on the same configuration, to its end."""
+        """Another command on the same configuration, to its end; again while the job does that work itself."""
         command = [*EVENKEEL, *words, "--config", str(self.config)]
-        done = subprocess.run(command, cwd=self.folder, env=environment(self.folder), capture_output=True, text=True)
-        if done.returncode:
-            raise MonitorError(f"{words[0]} ended with status {done.returncode}: {done.stderr[-2000:]}")
+        for _ in range(COMMAND_TRIES):
+            done = subprocess.run(
+                command, cwd=self.folder, env=environment(self.folder), capture_output=True, text=True
+            )
+            if not done.returncode:
+                return
+            if done.returncode != IN_USE:
+                break
+            self.pause(COMMAND_PAUSE_S)
+        raise MonitorError(f"{words[0]} ended with status {done.returncode}: {done.stderr[-2000:]}")
 
     def reseed(self) -> None:
         """What a person does about a checkpoint that cannot be read (docs/upgrading.md), while the job is down."""
