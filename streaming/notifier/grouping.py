@@ -21,6 +21,8 @@ from streaming.notifier.pages import (
 )
 from streaming.wording.lists import grouped
 
+MOST_ENDED = 200  # alerts that no longer fire, and that a page keeps while others do: a storm may last for days
+
 
 def update_pages(pages: Iterable[Page], view: SinkView, now: int, settings: PageSettings) -> list[Page]:
     """The open pages with the newest facts, and new pages for alerts that are in none. Ended pages are kept."""
@@ -46,8 +48,18 @@ def _with_newest_facts(page: Page, view: SinkView, now: int) -> Page:
         page = replace(page, trouble=view.troubles.get(subject_name(page.trouble), page.trouble))
     else:
         newest = [view.firing.get(name) or view.ended.get(name) for name in subjects(page)]
-        page = replace(page, alerts=tuple(new or old for new, old in zip(newest, page.alerts, strict=True)))
+        alerts = [new or old for new, old in zip(newest, page.alerts, strict=True)]
+        page = replace(page, alerts=_without_oldest_ended(alerts, view))
     return replace(page, causes_since={cause: page.causes_since.get(cause, now) for cause in sorted(causes_of(page))})
+
+
+def _without_oldest_ended(alerts: list[OpenAlert], view: SinkView) -> tuple[OpenAlert, ...]:
+    ended = [alert for alert in alerts if subject_name(alert) not in view.firing]
+    if len(ended) == len(alerts):  # the page is over, and its last notice lists what the one before has listed
+        return tuple(alerts)
+    oldest = sorted(ended, key=lambda alert: alert.ts)[: max(0, len(ended) - MOST_ENDED)]
+    dropped = set(map(subject_name, oldest))
+    return tuple(alert for alert in alerts if subject_name(alert) not in dropped)
 
 
 def _join_open_pages(
@@ -73,9 +85,16 @@ def _join_open_pages(
         if joined is None:
             left.append(alert)
         else:
-            page = current[joined]
-            current[joined] = replace(page, alerts=(*page.alerts, alert), joined_ts=now)
+            current[joined] = _joined(current[joined], alert, now, settings)
     return current, left
+
+
+def _joined(page: Page, alert: OpenAlert, now: int, settings: PageSettings) -> Page:
+    """The page with the alert. A storm goes on while as many groups as it takes for one begin within its time."""
+    alerts = (*page.alerts, alert)
+    began = {one.group for one in alerts if now - _fired(one)[0] < settings.storm_ms}
+    goes_on = page.group is not None or len(began) > settings.storm_groups
+    return replace(page, alerts=alerts, joined_ts=now if goes_on else page.joined_ts)
 
 
 def _page_with_its_queues(pages: list[Page], alert: OpenAlert, view: SinkView) -> int | None:

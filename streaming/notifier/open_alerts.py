@@ -12,7 +12,7 @@ from streaming.newest_facts import ClusterHealth, health_after, is_newer, open_a
 from streaming.notices.notice import MonitorTrouble, OpenAlert
 
 KEEP_REFUSED_MS = 7 * 86_400_000  # no fact reports that a group is gone
-KEEP_ENDED_MS = 86_400_000  # a sink that was unavailable still gets the end of an incident
+KEEP_ENDED_MS = 600_000  # the pages of all sinks have taken the end by then, and keep it until it is sent
 
 
 class RefusedGroup(Struct, frozen=True):

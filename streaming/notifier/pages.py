@@ -76,8 +76,9 @@ class LastSent(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """A page. ``group``: None for a storm and for evenkeel's own trouble; ``joined_ts``: when the last alert joined it.
+    """A page. ``group``: None for a storm and for evenkeel's own trouble.
 
+    ``joined_ts``: when the last alert joined it; of a storm, the last one that joined while the storm went on.
     ``tried``: it may have reached the sink, so its end is sent in any case. ``causes_since``: for each present cause of
     its alerts, or of the trouble, the time since when they have it.
     """

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from schemas.facts import AlertQueue, Fact
+from streaming.notifier.grouping import MOST_ENDED
 from streaming.notifier.pages import DueNotice, SendReason, affected, subject_name
 from streaming.notifier.silences import Silence
 from streaming.notifier.sink_view import Route
@@ -248,6 +249,40 @@ def test_groups_that_follow_within_two_minutes_make_the_storm() -> None:
     assert [len(notice.groups) for notice in sink.told] == [1] * 20 + [21, 22]
     sink.poll(300, [alert("later", at=300)])
     assert sink.told[-1].groups == ("later",), "the storm has passed: nobody joined it for two minutes"
+
+
+def test_single_alerts_do_not_keep_a_storm_going() -> None:
+    """Each of them would only be an update of its page, which is sent an hour later."""
+    sink = Receiver()
+    sink.poll(0, [alert(f"g{number}") for number in range(21)])
+    for number in range(1, 7):
+        sink.poll(100 * number, [alert(f"single-{number}", at=100 * number)])
+    assert [notice.groups for notice in sink.told if len(notice.groups) == 1] == [(f"single-{n}",) for n in range(3, 7)]
+
+
+def test_a_storm_goes_on_while_many_groups_begin() -> None:
+    sink = Receiver()
+    for number in range(200):
+        sink.poll(5 * number, [alert(f"g{number}", at=5 * number)])
+    assert len({notice.key for notice in sink.told if len(notice.groups) > 1}) == 1
+    assert len(sink.pages) == 21, "that of the storm, and those from before it"
+
+
+def test_a_page_keeps_the_newest_alerts_that_ended() -> None:
+    sink = Receiver()
+    sink.poll(0, [alert(f"g{number}") for number in range(21)])
+    for number in range(21, 500):
+        gone = alert(f"g{number - 20}", "resolved", at=number, fired=max(0, number - 20 if number > 40 else 0), seq=2)
+        sink.poll(number, [alert(f"g{number}", at=number), gone])
+    (page,) = sink.pages
+    assert len(page.alerts) == MOST_ENDED + 21
+    names = [f"g{number}" for number in range(500)]
+    sink.poll(500, [alert(name, "resolved", at=500, fired=number if number > 20 else 0, seq=2)
+                    for number, name in enumerate(names) if number == 0 or number > 479])  # fmt: skip
+    assert sink.pages == []
+    (*_, over) = sink.told
+    assert (over.status, len(over.alerts)) == ("resolved", MOST_ENDED + 21)
+    assert {one.fact.state for one in over.alerts} == {"resolved"}
 
 
 def test_groups_over_more_than_two_minutes_are_no_storm() -> None:
