@@ -70,6 +70,10 @@ TUNED = {
     "spark.scheduler.mode": "FAIR",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",
+    # While one of these is on, each `persist` clones the session to turn it off (CacheManager of Spark 4.0.0), and the
+    # clone is never freed: 150 KB a batch. Without buckets and adaptive plans neither changes anything else.
+    "spark.sql.sources.bucketing.autoBucketedScan.enabled": "false",
+    "spark.sql.adaptive.applyFinalStageShuffleOptimizations": "false",
     # Each task waits 3 s for the executor that had its part of the state before. So a new executor never gets any, and
     # state that lay unevenly after the start stays so. Where cores are free, tasks still go to their executor first.
     "spark.locality.wait": "0s",

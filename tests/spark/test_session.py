@@ -62,6 +62,16 @@ def test_the_memory_of_all_state_stores_has_one_limit(spark):
     assert spark.sparkContext._jvm.System.getenv("MALLOC_ARENA_MAX") == "2"
 
 
+def test_what_is_kept_for_a_while_has_no_session_of_its_own(spark):
+    """Spark never frees one: Java's heap is full within hours."""
+    rows = spark.range(10).persist()
+    try:
+        kept = spark._jsparkSession.sharedState().cacheManager().lookupCachedData(rows._jdf).get()
+        assert kept.cachedRepresentation().cacheBuilder().cachedPlan().session().equals(spark._jsparkSession)
+    finally:
+        rows.unpersist()
+
+
 def test_few_executions_are_kept_for_a_ui_that_is_off(spark):
     """Spark makes more than a thousand in ten minutes of detection."""
     context, store = spark._jsc.sc(), spark._jsparkSession.sharedState().statusStore()
