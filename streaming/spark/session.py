@@ -70,8 +70,8 @@ TUNED = {
     "spark.scheduler.mode": "FAIR",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",
-    # While one of these is on, each `persist` clones the session to turn it off (CacheManager of Spark 4.0.0), and the
-    # clone is never freed: 150 KB a batch. Without buckets and adaptive plans neither changes anything else.
+    # While one of these is on, each `persist` clones the session to turn it off (CacheManager). Spark 4.0.0 and 4.0.1
+    # never free a clone (SPARK-54753): 150 KB a batch. Without buckets and adaptive plans they change nothing else.
     "spark.sql.sources.bucketing.autoBucketedScan.enabled": "false",
     "spark.sql.adaptive.applyFinalStageShuffleOptimizations": "false",
     # Each task waits 3 s for the executor that had its part of the state before. So a new executor never gets any, and
