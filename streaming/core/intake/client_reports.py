@@ -32,7 +32,7 @@ def take_report(group: Group, event: events.AssignmentReport) -> None:
     how = (event.strategy, event.orderly, event.message_model, event.client_rebalance, bool(event.pop))
     running = group.running(_interned_running(*how, event.subscriptions, event.consume_type))
     popped = _popped(group, event) if event.pop else None
-    first_ts = event.answered_ts if known is None else known.first_answered_ts
+    first_ts = event.answered_ts if known is None else known.first_answered_ts or known.answered_ts
     report = Report(start_ts, event.answered_ts, running, owned, busy, event.data_version, popped, first_ts)
     if known is None or known.running != report.running:
         client.note_change()

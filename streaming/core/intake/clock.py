@@ -148,6 +148,7 @@ def _set_topic_back(topic: Topic, ts: int, moved: Moved) -> None:
 def _set_client_back(client: Client, ts: int) -> None:
     for report in client.reports:
         report.answered_ts = min(report.answered_ts, ts)
+        report.first_answered_ts = min(report.first_answered_ts, ts)
     client.unanswered_since_ts = 0
     client.since_ts = min(client.since_ts, ts)
     client.two_addresses_since_ts = min(client.two_addresses_since_ts, ts)
