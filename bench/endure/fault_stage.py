@@ -23,7 +23,7 @@ from bench.endure.disks import mounted, unmount
 from bench.endure.ledger import Ledger
 from bench.endure.programs import EVENKEEL, PARTITIONS, Program, environment, write_toml
 from bench.results import say
-from streaming.cli.exit_status import IN_USE
+from streaming.cli.exit_status import DONE, IN_USE
 from streaming.config.alerts import Monitor
 from streaming.core.shard import Record
 from streaming.core.state.restore import SEED_TOPIC
@@ -44,7 +44,7 @@ RESTARTS_AFTER_S = 10.0  # RestartSec= of the units
 NEVER_AGAIN = (0, 2)  # exit statuses after which systemd does not start it again
 STARTS_WITHIN_S = 1200
 LOOK_S = 0.5
-COMMAND_TRIES, COMMAND_PAUSE_S = 30, 10.0  # maintenance of the job takes minutes on a machine that does other work
+COMMAND_WITHIN_S = 300  # maintenance of the job takes minutes on a machine that does other work
 DISKS = ("tables", "checkpoint", "state", "logs")
 RUN, COLLECT, WEB, NOTIFY = "run", "collect", "web", "notify"
 MONITOR = Monitor()  # the defaults
@@ -234,17 +234,15 @@ class Stage:
 
     def command(self, *words: str) -> None:
         """Another command on the same configuration, to its end; again while the job does that work itself."""
+        self.wait_until(lambda: self._is_done(words), COMMAND_WITHIN_S, f"{words[0]} is not in use elsewhere")
+
+    def _is_done(self, words: Sequence[str]) -> bool:
+        """Run the command. False: another process does that work now."""
         command = [*EVENKEEL, *words, "--config", str(self.config)]
-        for _ in range(COMMAND_TRIES):
-            done = subprocess.run(
-                command, cwd=self.folder, env=environment(self.folder), capture_output=True, text=True
-            )
-            if not done.returncode:
-                return
-            if done.returncode != IN_USE:
-                break
-            self.pause(COMMAND_PAUSE_S)
-        raise MonitorError(f"{words[0]} ended with status {done.returncode}: {done.stderr[-2000:]}")
+        done = subprocess.run(command, cwd=self.folder, env=environment(self.folder), capture_output=True, text=True)
+        if done.returncode not in (DONE, IN_USE):
+            raise MonitorError(f"{words[0]} ended with status {done.returncode}: {done.stderr[-2000:]}")
+        return done.returncode == DONE
 
     def reseed(self) -> None:
         """What a person does about a checkpoint that cannot be read (docs/upgrading.md), while the job is down."""

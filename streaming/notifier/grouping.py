@@ -57,8 +57,7 @@ def _without_oldest_ended(alerts: list[OpenAlert], view: SinkView) -> tuple[Open
     ended = [alert for alert in alerts if subject_name(alert) not in view.firing]
     if len(ended) == len(alerts):  # the page is over, and its last notice lists what the one before has listed
         return tuple(alerts)
-    oldest = sorted(ended, key=lambda alert: alert.ts)[: max(0, len(ended) - MOST_ENDED)]
-    dropped = set(map(subject_name, oldest))
+    dropped = set(map(subject_name, sorted(ended, key=lambda alert: alert.ts)[:-MOST_ENDED]))
     return tuple(alert for alert in alerts if subject_name(alert) not in dropped)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from schemas.events import Heartbeat
 from schemas.facts import MemberFact
-from tests.core.fleet import T0, Fleet, queues, said
+from tests.core.fleet import T0, Fleet, Instance, queues, said
 
 WITHOUT_MESSAGES = {"rate": 0}
 
@@ -263,19 +263,29 @@ def test_what_starves_a_queue_for_longer_than_a_dead_connection_can_is_a_page_wh
     assert {fleet.alert(kind).cause for _, kind in fleet.firing()} == {"SAME_CLIENT_ID"}
 
 
-def test_a_restart_under_the_same_id_is_no_second_instance() -> None:
+def restart(fleet: Fleet, old: Instance) -> Instance:
     """kill -9 in a container: the old connection is still listed, and the old start time was heard before."""
+    old.is_ghost, old.answers = True, False
+    (new,) = fleet.join(old.client_id)
+    return new
+
+
+def assert_nobody_is_called(fleet: Fleet, dead: Instance, listed_s: float) -> None:
+    """Neither while its connection is listed nor after that."""
+    fleet.run(listed_s)
+    assert fleet.fired() == set()
+    fleet.drop(dead)
+    fleet.run(120)
+    assert fleet.fired() == set()
+
+
+def test_a_restart_under_the_same_id_is_no_second_instance() -> None:
     fleet = Fleet(**WITHOUT_MESSAGES)
     fleet.join("x", "y")
     fleet.run(60)
     (old,) = fleet.of("x")
-    old.is_ghost, old.answers = True, False
-    fleet.join("x")
-    fleet.run(125)
-    assert fleet.fired() == set()
-    fleet.drop(old)
-    fleet.run(120)
-    assert fleet.fired() == set()
+    restart(fleet, old)
+    assert_nobody_is_called(fleet, old, 125)
     assert set(fleet.findings().values()) == {"MATCH"}
 
 
@@ -286,14 +296,8 @@ def test_the_share_of_the_connection_that_a_restart_left_calls_nobody_whatever_t
     fleet.join("x", "y")
     fleet.run(60)
     (old,) = fleet.of("x")
-    old.is_ghost, old.answers = True, False
-    (new,) = fleet.join("x")
-    new.start_ts = T0 + 60_000 - clock_behind_ms
-    fleet.run(125)
-    assert fleet.fired() == set()
-    fleet.drop(old)
-    fleet.run(120)
-    assert fleet.fired() == set()
+    restart(fleet, old).start_ts = T0 + 60_000 - clock_behind_ms
+    assert_nobody_is_called(fleet, old, 125)
 
 
 def test_a_restart_while_a_dead_connection_is_listed_is_no_second_instance() -> None:
@@ -305,13 +309,8 @@ def test_a_restart_while_a_dead_connection_is_listed_is_no_second_instance() -> 
     fleet.run(60)
     old = next(one for one in fleet.of("x") if one is not dead)
     fleet.drop(dead)
-    old.is_ghost, old.answers = True, False
-    fleet.join("x")
-    fleet.run(75)
-    assert fleet.fired() == set()
-    fleet.drop(old)
-    fleet.run(120)
-    assert fleet.fired() == set()
+    restart(fleet, old)
+    assert_nobody_is_called(fleet, old, 75)
 
 
 def test_a_restart_under_the_same_id_goes_by_the_new_instance() -> None:

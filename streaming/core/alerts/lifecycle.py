@@ -149,7 +149,7 @@ def _takes_cause(alert: Alert, cause: str | None, queues: Iterable[int], at: Rou
 
 
 def _is_less(alert: Alert) -> bool:
-    """Whoever is called counts how often, so an alert that calls nobody does not count as fired."""
+    """An alert that notifies nobody does not count as fired (``Alert.times``)."""
     return is_less_than_usual(Kind(alert.kind), Severity(alert.severity))
 
 

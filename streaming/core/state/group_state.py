@@ -218,7 +218,7 @@ class Alert(Packed):
     queues: list[int] = field(default_factory=list)  # indices of the queues that it is about
     since_ts: int = 0  # since when the first of its queues has had the finding
     clients: list[int] = field(default_factory=list)  # indices of the clients that the cause names
-    times: int = 0  # how often it has called, never longer apart than ALERT_RETURNS_WITHIN_MS
+    times: int = 0  # how often it fired and notified people, at most ALERT_RETURNS_WITHIN_MS apart
     told_ts: int = 0  # when its newest fact was emitted
     told_waiting: int = -1  # how many messages wait in its queues by that fact; -1: not known
     kept_open: str = ""  # streaming.core.alerts.phases.AlertReason why it is KEPT_OPEN; empty: it is not
