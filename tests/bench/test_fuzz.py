@@ -21,5 +21,7 @@ def test_damaged_answers_are_events_or_errors_with_a_name() -> None:
     found = fuzz_answers(1_000, 7, lambda taken: None)
     assert found["answers"] >= 1_000
     assert found["events"] > 0
+    reasons = {name for name in found if name.startswith("quarantined as ")}
+    assert reasons <= {"quarantined as too_many"}  # what no event may have is not taken for an answer
     assert found["outcomes"].keys() >= {"answers", "connection closed by the other side", "not RocketMQ's protocol"}
     assert found["slowest_round_s"] < 5

@@ -267,6 +267,33 @@ def test_unreadable_body_is_no_answer(name: str, body: bytes) -> None:
         assert "unreadable answer" in answer.error
 
 
+@pytest.mark.parametrize(
+    ("name", "body", "value"),
+    [
+        ("consumer_list", b'{"consumerIdList":["a",%s]}', b'""'),
+        ("connections", b'{"connectionSet":[{"clientId":%s}]}', b'""'),
+        ("connections", b'{"subscriptionTable":{%s:{}}}', b'""'),
+        ("route_standard", b'{"queueDatas":[{"brokerName":%s,"readQueueNums":4,"writeQueueNums":4,"perm":6}]}', b'""'),
+        (
+            "route_standard", b'{"queueDatas":[{"brokerName":"b","readQueueNums":%s,"writeQueueNums":4,"perm":6}]}',
+            b"2147483648",
+        ),
+        ("running_info_quote", b'{"mqTable":{{"brokerName":"b","queueId":1,"topic":%s}:{}}}', b'""'),
+        ("consume_stats_all", b'{"offsetTable":{{"brokerName":"b","queueId":1,"topic":%s}:{}}}', b'""'),
+        (
+            "consume_stats_all", b'{"offsetTable":{{"brokerName":"b","queueId":1,"topic":"T"}:{"brokerOffset":%s}}}',
+            b"9223372036854775808",
+        ),
+    ],
+)  # fmt: skip
+def test_what_no_event_may_have_is_unreadable(name: str, body: bytes, value: bytes) -> None:
+    """The job refuses an event that has it, so the group would lose its whole round."""
+    answer = READERS[name](reply(body % value))
+    assert answer.code is None
+    assert answer.error.startswith("unreadable answer: Expected `")
+    assert READERS[name](reply(body % (b'"n"' if value == b'""' else value[:-1]))).code == 0
+
+
 @given(st.sampled_from(sorted(READERS)), st.data())
 def test_mutated_body_raises_nothing(name: str, data: st.DataObject) -> None:
     body = bytearray((CAPTURES / f"{name}.json").read_bytes())

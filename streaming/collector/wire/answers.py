@@ -2,14 +2,16 @@
 
 All are judged by ``code``, never by a remark. ``ts`` is the moment of the request and ``dur_ms`` later is that of
 the answer, in epoch milliseconds. ``code`` None: there was no answer, and ``error`` may say how that showed.
-Names in JSON are RocketMQ's; a field that is null counts as absent.
+Names in JSON are RocketMQ's; a field that is null counts as absent. A body with an empty name, or with a number that
+Java's type of the field can't hold, can't be read: no event may have it.
 """
 
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
+import msgspec
 from msgspec import Struct, field
 
-from schemas.events import ANY_QUEUE
+from schemas.events import ANY_QUEUE, Name
 
 SUCCESS = 0
 SYSTEM_ERROR = 1  # to 38: no such group on this broker, so no members; to 307: no such client
@@ -20,6 +22,9 @@ NO_MESSAGES = (19, 20, 21)  # PULL_NOT_FOUND, PULL_RETRY_IMMEDIATELY, PULL_OFFSE
 CONSUMER_NOT_ONLINE = 206
 CONSUME_MSG_TIMEOUT = 207  # to 307: the client did not answer the broker within 10 s
 REMARK_CHARACTERS = 160  # a remark may be a whole stack trace
+
+JavaInt = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+JavaLong = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Line(Struct, tag_field="kind", frozen=True, kw_only=True, omit_defaults=True):
@@ -66,13 +71,13 @@ class Brokered(Answer, frozen=True, kw_only=True, omit_defaults=True):
 class ConsumerListAnswer(Brokered, tag="consumer_list", frozen=True, kw_only=True, omit_defaults=True):
     """38, GET_CONSUMER_LIST_BY_GROUP: the client ids, one entry a channel, so that an id can stand twice."""
 
-    ids: tuple[str, ...] | None = None
+    ids: tuple[Name, ...] | None = None
 
 
 class Connection(Struct, frozen=True, omit_defaults=True):
     """One connection of ``ConsumerConnection``; ``version`` is the ordinal of ``MQVersion``."""
 
-    client_id: str = field(name="clientId")
+    client_id: Name = field(name="clientId")
     address: str | None = field(name="clientAddr", default=None)
     language: str | None = None
     version: int | str | None = None
@@ -84,7 +89,7 @@ class ConsumerConnection(Struct, frozen=True, omit_defaults=True, rename="camel"
     connection_set: tuple[Connection, ...] | None = None
     consume_type: str | None = None
     message_model: str | None = None
-    subscription_table: dict[str, Any] | None = None
+    subscription_table: dict[Name, Any] | None = None
 
 
 class ConnectionsAnswer(Brokered, tag="connections", frozen=True, kw_only=True, omit_defaults=True):
@@ -96,9 +101,9 @@ class ConnectionsAnswer(Brokered, tag="connections", frozen=True, kw_only=True, 
 class ChannelHeartbeat(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """A connection of a client, and when it last sent a heartbeat, by the broker's clock."""
 
-    client_id: str
+    client_id: Name
     address: str
-    heartbeat_ts: int
+    heartbeat_ts: JavaLong
 
 
 class HeartbeatsAnswer(Brokered, tag="heartbeats", frozen=True, kw_only=True, omit_defaults=True):
@@ -108,10 +113,10 @@ class HeartbeatsAnswer(Brokered, tag="heartbeats", frozen=True, kw_only=True, om
 
 
 class QueueData(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    broker_name: str
-    read_queue_nums: int
-    write_queue_nums: int
-    perm: int
+    broker_name: Name
+    read_queue_nums: JavaInt
+    write_queue_nums: JavaInt
+    perm: JavaInt
 
 
 class TopicQueueMapping(Struct, frozen=True):
@@ -139,16 +144,16 @@ class RouteAnswer(Answer, tag="route", frozen=True, kw_only=True, omit_defaults=
 class ProcessQueue(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """A key of ``mqTable`` with its ``ProcessQueueInfo``; ``droped`` is RocketMQ's spelling."""
 
-    topic: str
-    broker_name: str
-    queue_id: int
-    cached_msg_count: int | None = None
+    topic: Name
+    broker_name: Name
+    queue_id: JavaInt
+    cached_msg_count: JavaInt | None = None
     droped: bool = False
-    transaction_msg_count: int | None = None
+    transaction_msg_count: JavaInt | None = None
 
 
 class SubscriptionData(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    topic: str
+    topic: Name
     sub_string: str | None = None
     expression_type: str | None = None
 
@@ -176,13 +181,13 @@ class RunningInfoAnswer(Brokered, tag="running_info", frozen=True, kw_only=True,
 class OffsetRow(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """A queue of ``ConsumeStats``; ``pull_offset`` is unknown to brokers of the 4.x line."""
 
-    topic: str
-    queue_id: int
-    broker_name: str | None = None
-    broker_offset: int | None = None
-    consumer_offset: int | None = None
-    pull_offset: int | None = None
-    last_timestamp: int | None = None
+    topic: Name
+    queue_id: JavaInt
+    broker_name: Name | None = None
+    broker_offset: JavaLong | None = None
+    consumer_offset: JavaLong | None = None
+    pull_offset: JavaLong | None = None
+    last_timestamp: JavaLong | None = None
 
 
 class ConsumeStatsAnswer(Brokered, tag="consume_stats", frozen=True, kw_only=True, omit_defaults=True):

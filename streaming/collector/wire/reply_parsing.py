@@ -7,7 +7,9 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct, field
 
+from schemas.events import Name
 from streaming.collector.wire import answers, queue_tables
+from streaming.collector.wire.answers import JavaLong
 from streaming.collector.wire.client import Reply
 from streaming.collector.wire.fastjson import FastJsonError
 
@@ -59,7 +61,7 @@ class _KVTable(Struct):
 
 
 class _ConsumerIds(Struct, rename="camel"):
-    consumer_id_list: tuple[str, ...] | None = None
+    consumer_id_list: tuple[Name, ...] | None = None
 
 
 class _GroupTable(Struct, rename="camel"):
@@ -67,7 +69,7 @@ class _GroupTable(Struct, rename="camel"):
 
 
 class _Brokers(Struct, rename="camel"):
-    broker_addr_table: dict[str, "_Replicas"] = field(default_factory=dict)
+    broker_addr_table: dict[Name, "_Replicas"] = field(default_factory=dict)
 
 
 class _Replicas(Struct, rename="camel"):
@@ -75,9 +77,9 @@ class _Replicas(Struct, rename="camel"):
 
 
 class _Producer(Struct, rename="camel"):
-    client_id: str
+    client_id: Name
     remote_address: str = field(name="remoteIP", default="")
-    last_update_timestamp: int = 0
+    last_update_timestamp: JavaLong = 0
 
 
 class _Producers(Struct):
@@ -89,7 +91,7 @@ class _Mode(Struct):
 
 
 class _Modes(Struct, rename="camel"):
-    message_request_mode_map: dict[str, dict[str, _Mode]] = field(default_factory=dict)
+    message_request_mode_map: dict[Name, dict[str, _Mode]] = field(default_factory=dict)
 
 
 def consumer_list(reply: Reply, asked: Asked) -> answers.ConsumerListAnswer:
