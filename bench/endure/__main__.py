@@ -19,7 +19,7 @@ from bench.endure.faults import run_faults, write_faults_report
 from bench.endure.live import run_live
 from bench.endure.measures import FAST, LIVE, PARTS
 from bench.endure.programs import Recording
-from bench.endure.report import ABOUT, LINES, PAGE, read_lines, write_report
+from bench.endure.report import ABOUT, LINES, PAGE, keep_results, read_lines, write_report
 from bench.machine import machine
 from bench.results import say
 from streaming import __version__
@@ -47,6 +47,7 @@ def main() -> int:
     parser.add_argument("--away-s", type=float, default=AWAY_S, metavar="N", help=f"of a fault (default: {AWAY_S:g})")
     parser.add_argument("--seed", type=int, default=now_ms() % 1_000_000, metavar="N", help="of the faults")
     parser.add_argument("--report", action="store_true", help="write the report of what was measured, and end")
+    parser.add_argument("--keep", type=Path, metavar="NAME", help="copy the results to NAME.md, NAME.jsonl, NAME.svg")
     arguments = parser.parse_args()
     folder = (arguments.folder / arguments.part).resolve()
     failed = not arguments.report and not _ends_well(folder, arguments)
@@ -54,6 +55,8 @@ def main() -> int:
         say(f"{folder / LINES} has no line: nothing was measured")
         return 1
     failing = _report(folder, arguments.part)
+    if arguments.keep:
+        keep_results(folder, arguments.keep)
     say(f"{folder / PAGE}: {'fails: ' + ', '.join(failing) if failing else 'all is well'}")
     return int(failed or bool(failing))
 

@@ -38,6 +38,15 @@ def write_report(folder: Path) -> list[str]:
     return failing(rows)
 
 
+def keep_results(folder: Path, name: Path) -> None:
+    """Copy page, lines and plots to ``name.md``, ``.jsonl`` and ``.svg``, without the path of the run's folder."""
+    name.parent.mkdir(parents=True, exist_ok=True)
+    for file, suffix in ((PAGE, ".md"), (LINES, ".jsonl"), (PLOTS, ".svg")):
+        if (folder / file).exists():  # the faults have no plots
+            text = (folder / file).read_text().replace(str(folder), "FOLDER").replace(PLOTS, f"{name.name}.svg")
+            name.with_name(name.name + suffix).write_text(text)
+
+
 def page(lines: Sequence[Line], rows: Sequence[Row], about: Mapping[str, Any]) -> str:
     lives = len({line[LIFE] for line in lines})
     lasted = f"{lines[-1][AT] / HOUR_S:.2f} hours, {len(lines)} lines, {lives} {'life' if lives == 1 else 'lives'}"

@@ -19,7 +19,7 @@ from bench.endure.figures import DAY_S, Point, Verdict, judged, rates, slope_of
 from bench.endure.hotspot import counters, memory
 from bench.endure.measures import DAYS, EXPIRED_AFTER_DAYS, FAST, LIVE, failing, measure_of, rows_of
 from bench.endure.programs import Recording
-from bench.endure.report import ABOUT, LINES, PAGE, PLOTS, page, read_lines, write_report
+from bench.endure.report import ABOUT, LINES, PAGE, PLOTS, keep_results, page, read_lines, write_report
 from bench.endure.samples import Commits, Spent, of_folder, of_spark, of_tables, series, total
 from streaming.file_lock import held
 
@@ -174,6 +174,21 @@ def test_the_report_has_every_row_its_plot_and_what_grows(tmp_path: Path):
     assert len(picture.findall("{*}g/{*}polyline")) == len(titles)
     assert "**Fails: `web.rss_mb`.**" in page
     assert "UNKNOWN" not in page
+
+
+def test_results_are_kept_under_a_name_of_their_own_and_without_paths(tmp_path: Path):
+    run, kept = tmp_path / "run", tmp_path / "docs" / "live-3"
+    run.mkdir()
+    (run / LINES).write_text(f'{{"wrong": ["no file {run}/stage/x"]}}\n')
+    (run / PAGE).write_text(f"[{PLOTS}]({PLOTS}) of {run}/stage")
+    (run / PLOTS).write_text("<svg/>")
+    keep_results(run, kept)
+    found = {file.name: file.read_text() for file in kept.parent.iterdir()}
+    assert found == {
+        "live-3.jsonl": '{"wrong": ["no file FOLDER/stage/x"]}\n',
+        "live-3.md": "[live-3.svg](live-3.svg) of FOLDER/stage",
+        "live-3.svg": "<svg/>",
+    }
 
 
 def test_the_report_of_the_fast_part_says_from_when_on_tables_are_judged():
