@@ -154,9 +154,10 @@ class _Job:
 
 
 def _serve(pipe: Connection, file: Path) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; ``stop`` comes by the pipe
     config, stop = load_config(file), Event()
     spark = build_session("evenkeel-endure", config.spark.spark_settings())
+    # Ctrl-C goes to all processes; ``stop`` comes by the pipe. The session has set a handler that ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         _create_facts(spark, config.tables.path)
         job = _Job(config, spark, stop)

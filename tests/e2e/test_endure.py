@@ -1,14 +1,18 @@
-"""Short forms of the run that shows what grows, where each program is measured and a report is made, and of faults."""
+"""Short forms of the runs that show what grows, where each program is measured and a report is made, and of faults."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from bench.endure.fast import SENT
 from bench.endure.faults import COUNTED, read_played
 from bench.endure.figures import Verdict
-from bench.endure.measures import LIVE, rows_of
+from bench.endure.measures import AT, FAST, LIFE, LIVE, rows_of
 from bench.endure.report import LINES, PAGE, read_lines
 from tests.e2e.job import ROOT, child_environment
 
@@ -43,6 +47,32 @@ def test_a_run_measures_every_process_and_reports_it(tmp_path: Path) -> None:
     assert [key for key in found if f"| {key} |" not in page] == []
     assert lines[-1]["run.rounds"] > 0
     assert [lines[-1][f"{name}.errors"] for name in ("run", "web", "browsers")] == [0, 0, 0]
+
+
+def test_a_month_goes_on_where_it_was_ended(tmp_path: Path) -> None:
+    folder = tmp_path / FAST
+    command = [sys.executable, "-m", "bench.endure", "fast", "--groups", "10", "--folder", str(tmp_path)]
+    log = tmp_path / "first.log"
+    with log.open("wb") as err, subprocess.Popen(
+        [*command, "--minutes", "0.4"], cwd=ROOT, env=child_environment(), stderr=err, start_new_session=True
+    ) as first:  # fmt: skip
+        while first.poll() is None and len(read_lines(folder / LINES)) < 5:
+            time.sleep(0.2)
+        os.killpg(first.pid, signal.SIGINT)  # Ctrl-C goes to all processes
+    ended_s = read_lines(folder / LINES)[-1][AT]
+    done = subprocess.run(
+        [*command, "--minutes", str((ended_s + 6) / 60)], cwd=ROOT, env=child_environment(), capture_output=True
+    )
+    said = log.read_text() + done.stderr.decode()
+    lines = read_lines(folder / LINES)
+    last = {line[LIFE]: line for line in lines}
+    assert last.keys() == {1, 2}, said
+    assert "virtual days an hour" in said
+    assert last[2][AT] >= ended_s + 6
+    assert 0 < last[1][SENT] < last[2][SENT]
+    assert last[1]["run.rounds"] + last[2]["run.rounds"] == last[2][SENT], "a round is missing, or was read twice"
+    assert {"run.java.rss_mb", "tables.facts.files", "run.round_cpu_us"} <= {row.key for row in rows_of(lines, FAST)}
+    assert (folder / PAGE).exists()
 
 
 def test_a_fault_in_the_midst_of_a_run_loses_and_repeats_nothing(tmp_path: Path) -> None:
