@@ -9,7 +9,6 @@ from pathlib import Path
 
 SIZE_MB = 1024
 BALLAST = "ballast"
-BLOCK = 1 << 16
 
 
 @contextmanager
@@ -41,15 +40,13 @@ def may_mount() -> bool:
 
 
 def fill(disk: Path) -> None:
-    """Until it takes nothing more."""
-    with (disk / BALLAST).open("ab", buffering=0) as file:
+    """Until it takes nothing more. Others write there, too: what was left a moment ago can't be taken at once."""
+    with (disk / BALLAST).open("ab") as file:
         left = os.statvfs(disk)
-        os.posix_fallocate(file.fileno(), 0, max(left.f_bavail * left.f_frsize - BLOCK, 1))
-        file.seek(0, os.SEEK_END)
-        size = BLOCK
+        size = left.f_bavail * left.f_frsize // 2
         while size:
             try:
-                file.write(b"\0" * size)
+                os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, size)
             except OSError as error:
                 if error.errno != errno.ENOSPC:
                     raise

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import msgspec
 import pytest
@@ -178,6 +180,22 @@ def test_a_disk_that_is_filled_takes_nothing_until_it_is_freed(tmp_path: Path):
         disks.free(tmp_path / "state")
         (tmp_path / "state" / "two").write_bytes(b"x" * 5_000)
     assert not os.path.ismount(tmp_path / "state")
+
+
+@pytest.mark.skipif(not disks.may_mount(), reason="mounting takes root")
+def test_a_disk_is_filled_while_others_write_there(tmp_path: Path):
+    def write() -> None:
+        with suppress(OSError), (tmp_path / "tables" / "one").open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 100_000)
+
+    with disks.mounted(tmp_path, ["tables"]):
+        writer = Thread(target=write)
+        writer.start()
+        disks.fill(tmp_path / "tables")
+        writer.join()
+        with pytest.raises(OSError, match="No space"):
+            (tmp_path / "tables" / "two").write_bytes(b"x" * 5_000)
 
 
 def test_a_program_on_a_machine_with_a_wrong_clock_follows_it(tmp_path: Path):
