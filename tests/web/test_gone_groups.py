@@ -13,7 +13,7 @@ from streaming.wall_clock import now_ms
 from streaming.web.live.first_read import first_facts
 from streaming.web.live.watch import Watch
 from streaming.web.views.group_series import group_series
-from streaming.web.views.known import Known
+from streaming.web.views.known import MOST_RESOLVED, Known
 from tests.metrics.scraping import Scrape
 from tests.tables.written import commit
 from tests.web.test_group_series import NOW, group, health, rebalance
@@ -62,6 +62,21 @@ def test_a_group_with_an_open_alert_stays() -> None:
     assert left(seen(LATER), firing) == {"g"}
     ended = replace(alert("g", "resolved", "critical", 1), cluster="prod")
     assert left(seen(LATER), ended) == set()
+
+
+def test_alerts_that_ended_are_kept_for_a_day_and_of_many_the_newest() -> None:
+    known = Known()
+    known.take(
+        [at(NOW - DAY, alert("open", "firing", "critical", 1)), at(NOW - DAY, alert("old", "resolved", "none", 1))]
+    )
+    known.take(at(NOW - number, alert(f"g{number}", "resolved", "none", 0)) for number in range(MOST_RESOLVED))
+    known.forget(NOW - 1, FORGET_AFTER_MS)
+    assert len(known.alerts) == MOST_RESOLVED + 1
+    assert known.alerts["open-ORPHANED"].is_open
+    known.take([at(NOW + 1, alert("new", "resolved", "none", 0))])
+    known.forget(NOW + 1, FORGET_AFTER_MS)
+    assert len(known.alerts) == MOST_RESOLVED + 1
+    assert known.alerts.keys() >= {"new-ORPHANED", "open-ORPHANED", f"g{MOST_RESOLVED - 2}-ORPHANED"}
 
 
 def test_the_scrape_loses_the_series_of_a_group_that_is_gone_and_no_counter_goes_back() -> None:
