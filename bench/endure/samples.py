@@ -14,6 +14,7 @@ from typing import NamedTuple
 import psutil
 
 from bench.endure.hotspot import MB, counters, memory
+from streaming.spark.session import TRIMMED
 
 SPARK_METRICS = "spark-metrics"
 SPARK_PERIOD_S = 10
@@ -88,7 +89,7 @@ def spark_metrics(folder: Path) -> dict[str, str]:
         one.mkdir(parents=True, exist_ok=True)
     return {
         "spark.local.dir": str(scratch),
-        "spark.driver.defaultJavaOptions": f"-Djava.io.tmpdir={scratch}",
+        "spark.driver.defaultJavaOptions": f"{TRIMMED} -Djava.io.tmpdir={scratch}",
         "spark.metrics.namespace": "evenkeel",
         "spark.metrics.conf.driver.source.jvm.class": "org.apache.spark.metrics.source.JvmSource",
         f"{sink}.class": "org.apache.spark.metrics.sink.CsvSink",

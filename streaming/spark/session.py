@@ -58,6 +58,9 @@ PARTITIONS_ON_A_CLUSTER = 32
 # glibc gives threads up to 8 heaps a core of their own. Blocks of RocksDB's cache come from one and leave another, so
 # each grows for hours (facebook/rocksdb #5222, prestodb/presto #8993).
 ARENAS = ("MALLOC_ARENA_MAX", "2")
+# Free blocks lie among those in use, so glibc keeps them. Java gives them back to the system each minute (JDK-8293114:
+# Java 17.0.9, 21.0.1 and later). An older Java ignores this, since Spark starts it with IgnoreUnrecognizedVMOptions.
+TRIMMED = "-XX:TrimNativeHeapInterval=60000"
 TUNED = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -89,6 +92,8 @@ TUNED = {
     "spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage": "true",
     "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB": "256",
     f"spark.executorEnv.{ARENAS[0]}": ARENAS[1],
+    "spark.driver.defaultJavaOptions": TRIMMED,
+    "spark.executor.defaultJavaOptions": TRIMMED,
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",

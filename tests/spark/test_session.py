@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from streaming.spark import session
-from streaming.spark.session import _without_secrets
+from streaming.spark.session import TRIMMED, _without_secrets
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
@@ -59,7 +59,11 @@ def test_the_memory_of_all_state_stores_has_one_limit(spark):
     state, none = spark._jvm.org.apache.spark.sql.execution.streaming.state, spark._jvm.PythonUtils.toScalaMap({})
     conf = state.RocksDBConf.apply(state.StateStoreConf(spark._jsparkSession.sessionState().conf(), none))
     assert (conf.boundedMemoryUsage(), conf.totalMemoryUsageMB()) == (True, 256)
-    assert spark.sparkContext._jvm.System.getenv("MALLOC_ARENA_MAX") == "2"
+    java = spark.sparkContext._jvm
+    assert java.System.getenv("MALLOC_ARENA_MAX") == "2"
+    options = [*java.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()]
+    assert {TRIMMED, "-XX:+IgnoreUnrecognizedVMOptions"} <= {*options}
+    assert spark.conf.get("spark.executor.defaultJavaOptions") == TRIMMED
 
 
 def test_what_is_kept_for_a_while_has_no_session_of_its_own(spark):
