@@ -15,7 +15,8 @@ from streaming.collector.wire.fastjson import FastJsonError
 
 T = TypeVar("T")
 MASTER_ID = "0"
-DIGITS_OF_A_LONG = 18
+LARGEST_INT, LARGEST_LONG = 2**31 - 1, 2**63 - 1
+DIGITS_OF_A_LONG = 19
 _RUNTIME = re.compile(r"(\d{1,9}) days, (\d{1,2}) hours, (\d{1,2}) minutes, (\d{1,2}) seconds")
 INNER_PRODUCER = "CLIENT_INNER_PRODUCER"  # MixAll.CLIENT_INNER_PRODUCER_GROUP
 
@@ -169,16 +170,17 @@ def polls(reply: Reply, asked: Asked, topic: str, queue_id: int) -> answers.Poll
         **asked.common(reply, None if reply.frame is not None else reply.error),
         topic=topic,
         queue_id=queue_id,
-        waiting=_number(reply, "pollingNum"),
+        waiting=_number(reply, "pollingNum", LARGEST_INT),
     )
 
 
-def _number(reply: Reply, name: str) -> int | None:
-    """Reads a number from ``extFields`` of a successful answer."""
+def _number(reply: Reply, name: str, most: int = LARGEST_LONG) -> int | None:
+    """Reads a number from ``extFields`` of a successful answer; None: it is none, or too large for Java's type."""
     if reply.frame is None or reply.frame.code != answers.SUCCESS or not isinstance(reply.frame.ext_fields, dict):
         return None
     text = str(reply.frame.ext_fields.get(name, ""))
-    return int(text) if text.isdecimal() and len(text) <= DIGITS_OF_A_LONG else None
+    number = int(text) if text.isdecimal() and len(text) <= DIGITS_OF_A_LONG else None
+    return number if number is not None and number <= most else None
 
 
 def offsets_one_by_one(
