@@ -294,6 +294,25 @@ def test_what_no_event_may_have_is_unreadable(name: str, body: bytes, value: byt
     assert READERS[name](reply(body % (b'"n"' if value == b'""' else value[:-1]))).code == 0
 
 
+@pytest.mark.parametrize(
+    ("text", "polls", "offset"),
+    [
+        ("0", 0, 0),
+        (str(2**31 - 1), 2**31 - 1, 2**31 - 1),
+        (str(2**31), None, 2**31),
+        (str(2**63 - 1), None, 2**63 - 1),
+        (str(2**63), None, None),
+        ("9" * 5_000, None, None),
+        ("-1", None, None),
+        ("", None, None),
+    ],
+)
+def test_a_number_that_javas_type_cannot_hold_is_none(text: str, polls: int | None, offset: int | None) -> None:
+    said = Reply(5, 1, Frame(0, 1, True, None, b"", {"pollingNum": text, "offset": text}))
+    assert reply_parsing.polls(said, ASKED, "T", -1).waiting == polls
+    assert reply_parsing.offset(said) == offset
+
+
 @given(st.sampled_from(sorted(READERS)), st.data())
 def test_mutated_body_raises_nothing(name: str, data: st.DataObject) -> None:
     body = bytearray((CAPTURES / f"{name}.json").read_bytes())
