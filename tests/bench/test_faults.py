@@ -14,6 +14,7 @@ from threading import Thread
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from bench.endure import disks
 from bench.endure.fault_kinds import FAULTS
@@ -136,6 +137,20 @@ def test_an_alert_that_is_open_for_long_without_a_page_is_lost():
     assert list(times_without_page([], facts, fired_ts + 121_000)) == [fired_ts]
     assert list(times_without_page([], facts, fired_ts + 119_000)) == []
     assert list(times_without_page([notice("firing", fired_ts, alert)], facts, fired_ts + 121_000)) == []
+
+
+def test_an_alert_that_ended_after_a_clock_was_set_right_is_not_open():
+    """Its facts of the time before are later, by that clock."""
+    fired, *_ = (
+        fact for fact in fold(None, records(), DEFAULT_SETTINGS).facts
+        if fact.payload.fact == "alert" and fact.payload.state == "firing"
+    )  # fmt: skip
+    ahead = replace(fired, ts=fired.ts + 300_000, seq=fired.seq + 1)
+    ended = replace(fired, ts=fired.ts + 60_000, seq=fired.seq + 2, payload=replace(fired.payload, state="resolved"))
+    notices = [
+        notice("firing", fired.ts, fired.payload.fingerprint), notice("resolved", ended.ts, fired.payload.fingerprint),
+    ]  # fmt: skip
+    assert list(times_without_page(notices, [fired, ahead, ended], fired.ts + 900_000)) == []
 
 
 def played(fault, **more):

@@ -113,9 +113,11 @@ def _fingerprints(notice: Any) -> Sequence[str]:
 
 
 def _open_times(facts: Iterable[Fact], now_ms: int) -> Iterator[tuple[str, int, int]]:
-    """Each time in which an alert was open: its fingerprint, and from when to when."""
+    """Each time in which an alert was open: its fingerprint, and from when to when. Facts are taken in the order of
+    their numbers, since a clock that is set right makes older facts of a group later than newer ones.
+    """
     fired: dict[str, int] = {}
-    for fact, alert in transitions(facts):
+    for fact, alert in sorted(transitions(facts), key=lambda one: (one.fact.cluster, one.fact.group, one.fact.seq)):
         if alert.state == AlertState.FIRING:
             fired.setdefault(alert.fingerprint, fact.ts)
         elif alert.fingerprint in fired:
