@@ -62,8 +62,9 @@ def page_settings(pages: Pages) -> PageSettings:
 class LastSent(Struct, frozen=True):
     """The content of a page that a sink has accepted. ``at``: the last time. ``trouble``: evenkeel's own, or empty.
 
-    ``severity``: the worst that was sent; ``affected`` and ``causes``: all that were sent; ``updates``: how often it
-    was sent again because of a change. None: written by an older evenkeel, which did not store it.
+    ``severity``: the worst that was sent; ``affected``: all that were sent of groups that still have an alert on the
+    page; ``causes``: all that were sent; ``updates``: how often it was sent again because of a change. None: written by
+    an older evenkeel, which did not store it.
     """
 
     at: int
@@ -160,10 +161,16 @@ def _sent(page: Page, view: SinkView, notice: Notice, why: SendReason, now: int)
         subjects=ongoing_subjects(page, view),
         severity=min(before.severity, notice.severity, key=_RANK.__getitem__),
         trouble=notice.trouble.kind if notice.trouble is not None else "",
-        affected=(before.affected or frozenset()) | affected(notice.alerts),
+        affected=_of_its_groups(before.affected or frozenset(), page) | affected(notice.alerts),
         causes=(before.causes or frozenset()) | causes_of(notice),
         updates=before.updates + (why is SendReason.CHANGED),
     )
+
+
+def _of_its_groups(names: frozenset[str], page: Page) -> frozenset[str]:
+    """What was affected in groups that still have an alert on the page. In a storm of days most groups have none."""
+    groups = {f"{alert.cluster}\n{alert.group}" for alert in page.alerts}
+    return frozenset(name for name in names if "\n".join(name.split("\n", 2)[:2]) in groups)
 
 
 def affected(alerts: Iterable[OpenAlert]) -> frozenset[str]:

@@ -285,6 +285,22 @@ def test_a_page_keeps_the_newest_alerts_that_ended() -> None:
     assert {one.fact.state for one in last.alerts} == {"resolved"}
 
 
+def test_a_storm_forgets_what_it_named_of_groups_that_ended_long_ago() -> None:
+    sink = Receiver()
+    sink.poll(0, [alert(f"g{number}") for number in range(21)])
+    named: dict[int, set[int]] = {}  # by the number of updates
+    for number in range(21, 800):
+        ended = number - 21
+        gone = alert(f"g{ended}", "resolved", at=5 * number, fired=5 * ended if ended > 20 else 0, seq=2)
+        sink.poll(5 * number, [alert(f"g{number}", at=5 * number), gone])
+        storm = next(page for page in sink.pages if page.group is None)
+        assert storm.sent is not None
+        named[storm.sent.updates] = {int(name.split("\n")[1][1:]) for name in storm.sent.affected or ()}
+    assert len(named) > 4
+    assert min(named[1]) == min(named[2]) == 0
+    assert all(min(one) >= max(one) - 21 - MOST_ENDED for one in named.values())
+
+
 def test_groups_over_more_than_two_minutes_are_no_storm() -> None:
     sink = Receiver()
     for number in range(30):
