@@ -23,7 +23,8 @@ SPREAD_OVER_PARTS = (
     *("polls", "in_flight"),
 )
 
-Name = Annotated[str, Meta(min_length=1, max_length=1024)]
+LONGEST_NAME = 1024
+Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999, description="epoch milliseconds, UTC")]
 Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Offset = Annotated[int, Meta(ge=-1, le=2**63 - 1)]

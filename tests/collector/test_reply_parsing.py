@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schemas.events import Round
 from streaming.collector.translation.broker_view import BrokerView
 from streaming.collector.translation.cluster import ClusterTranslation
-from streaming.collector.translation.reports import start_ts
+from streaming.collector.translation.reports import start_ts, subscriptions
 from streaming.collector.wire import reply_parsing
 from streaming.collector.wire.answers import (
     ChannelHeartbeat,
@@ -228,7 +228,7 @@ def test_a_group_that_is_bound_to_lite_topics_is_known_by_its_attributes() -> No
 
 
 def test_popping_groups_are_read_and_others_left_out() -> None:
-    body = b'{"messageRequestModeMap":{"T":{"g":{"mode":"POP"},"h":{"mode":"PULL"}}}}'
+    body = b'{"messageRequestModeMap":{"T":{"g":{"mode":"POP"},"h":{"mode":"PULL"}},"":{"g":{"mode":"POP"}}}}'
     assert reply_parsing.popping_groups(reply(body)) == {("T", "g")}
     assert reply_parsing.popping_groups(reply(b"", code=3)) is None
 
@@ -272,7 +272,6 @@ def test_unreadable_body_is_no_answer(name: str, body: bytes) -> None:
     [
         ("consumer_list", b'{"consumerIdList":["a",%s]}', b'""'),
         ("connections", b'{"connectionSet":[{"clientId":%s}]}', b'""'),
-        ("connections", b'{"subscriptionTable":{%s:{}}}', b'""'),
         ("route_standard", b'{"queueDatas":[{"brokerName":%s,"readQueueNums":4,"writeQueueNums":4,"perm":6}]}', b'""'),
         (
             "route_standard", b'{"queueDatas":[{"brokerName":"b","readQueueNums":%s,"writeQueueNums":4,"perm":6}]}',
@@ -292,6 +291,22 @@ def test_what_no_event_may_have_is_unreadable(name: str, body: bytes, value: byt
     assert answer.code is None
     assert answer.error.startswith("unreadable answer: Expected `")
     assert READERS[name](reply(body % (b'"n"' if value == b'""' else value[:-1]))).code == 0
+
+
+def test_a_broker_without_a_name_is_left_out() -> None:
+    body = b'{"brokerAddrTable":{"":{"brokerAddrs":{"0":"h:1"}},"b":{"brokerAddrs":{"0":"h:2"}}}}'
+    assert reply_parsing.broker_addresses(reply(body)) == ({"b": "h:2"}, None)
+
+
+def test_a_topic_that_nobody_can_have_is_left_out_of_subscriptions() -> None:
+    """RocketMQ checks no name that a client subscribes to, so the others of the client and of its group still count."""
+    of_group = reply_parsing.connections(reply(b'{"subscriptionTable":{"U":{},"":{},"T":{}}}'), ASKED)
+    assert of_group.body is not None
+    assert of_group.body.topics == ["T", "U"]
+    body = b'{"mqTable":{},"subscriptionSet":[{"topic":""},{"topic":"%s"},{"topic":"T"}]}' % (b"x" * 1025)
+    of_client = reply_parsing.running_info(reply(body), ASKED, "c")
+    assert of_client.code == 0
+    assert [one.topic for one in subscriptions(of_client)] == ["T"]
 
 
 @pytest.mark.parametrize(

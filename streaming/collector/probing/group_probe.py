@@ -249,7 +249,7 @@ class GroupProbe:
         """What a broker or a proxy says of the members that it lists."""
         if connections.body is not None:
             self._polls.connected(name, connections.body.consume_type)
-            self._polls.subscribed(connections.body.subscription_table or (), now)
+            self._polls.subscribed(connections.body.topics, now)
 
     async def _ask_proxies(self) -> None:
         """Members that no broker lists. If the one proxy that is asked lists some, so are the others, at once.

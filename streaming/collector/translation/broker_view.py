@@ -109,7 +109,7 @@ class BrokerView:
             self._connections_ts = answer.ts
             self.is_lite = answer.body.message_model == LITE_SELECTIVE
             self._take_profiles(answer.body)
-            self._note_subscriptions(answer.ts, answer.body.subscription_table or {})
+            self._note_subscriptions(answer.ts, answer.body.topics)
 
     def take_heartbeats(self, answer: answers.HeartbeatsAnswer) -> None:
         self._alive.take(answer.channels, answer.ts)
@@ -125,8 +125,8 @@ class BrokerView:
             self._connections_digest = digest
             self._heartbeats_from_ts.clear()
 
-    def _note_subscriptions(self, ts: int, table: Iterable[str]) -> None:
-        topics = tuple(sorted(topic for topic in table if topic and not is_retry_topic(topic)))
+    def _note_subscriptions(self, ts: int, named: Iterable[str]) -> None:
+        topics = tuple(topic for topic in named if not is_retry_topic(topic))
         if not self.turns or self.turns[-1][1] != topics:
             self.turns.append((ts, topics))
         while len(self.turns) > 1 and self.turns[1][0] < ts - SUBSCRIPTION_TURNS_MS:

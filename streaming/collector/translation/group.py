@@ -215,7 +215,7 @@ class GroupTranslation:
         view = self.brokers[answer.broker]
         view.take_connections(answer)
         if answer.body is not None:
-            self._name(sorted(answer.body.subscription_table or {}))
+            self._name(answer.body.topics)
         asked = self._content.lists.get(answer.broker)
         if asked is None or asked.code != answers.SUCCESS:
             return []

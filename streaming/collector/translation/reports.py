@@ -57,7 +57,9 @@ def start_ts(value: str | int | None) -> int | None:
 def subscriptions(answer: answers.RunningInfoAnswer) -> tuple[events.Subscription, ...]:
     """In the order of their topics: RocketMQ's own is that of a hash set."""
     found = [_subscription(one) for one in answer.subscriptions or ()]
-    return tuple(sorted((s for s in found if s.topic), key=lambda s: (s.topic, s.expression or "")))
+    return tuple(
+        sorted((s for s in found if answers.can_be_name(s.topic)), key=lambda s: (s.topic, s.expression or ""))
+    )
 
 
 def _subscription(one: str | answers.SubscriptionData) -> events.Subscription:

@@ -3,7 +3,8 @@
 All are judged by ``code``, never by a remark. ``ts`` is the moment of the request and ``dur_ms`` later is that of
 the answer, in epoch milliseconds. ``code`` None: there was no answer, and ``error`` may say how that showed.
 Names in JSON are RocketMQ's; a field that is null counts as absent. A body with an empty name, or with a number that
-Java's type of the field can't hold, can't be read: no event may have it.
+Java's type of the field can't hold, can't be read: no event may have it. Where clients and operators may write any
+name, one that cannot be is left out: a topic of a subscription or of a request mode, a broker.
 """
 
 from typing import Annotated, Any, get_args
@@ -11,7 +12,7 @@ from typing import Annotated, Any, get_args
 import msgspec
 from msgspec import Struct, field
 
-from schemas.events import ANY_QUEUE, Name
+from schemas.events import ANY_QUEUE, LONGEST_NAME, Name
 
 SUCCESS = 0
 SYSTEM_ERROR = 1  # to 38: no such group on this broker, so no members; to 307: no such client
@@ -25,6 +26,10 @@ REMARK_CHARACTERS = 160  # a remark may be a whole stack trace
 
 JavaInt = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 JavaLong = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+def can_be_name(text: str) -> bool:
+    return 0 < len(text) <= LONGEST_NAME
 
 
 class Line(Struct, tag_field="kind", frozen=True, kw_only=True, omit_defaults=True):
@@ -84,12 +89,18 @@ class Connection(Struct, frozen=True, omit_defaults=True):
 
 
 class ConsumerConnection(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """``subscription_table`` is that of the group's *last* heartbeat: it need not be true of other clients."""
+    """``subscription_table`` is that of the group's *last* heartbeat: it need not be true of other clients. ``topics``:
+    those of it that there can be.
+    """
 
     connection_set: tuple[Connection, ...] | None = None
     consume_type: str | None = None
     message_model: str | None = None
-    subscription_table: dict[Name, Any] | None = None
+    subscription_table: dict[str, Any] | None = None
+
+    @property
+    def topics(self) -> list[str]:
+        return sorted(filter(can_be_name, self.subscription_table or ()))
 
 
 class ConnectionsAnswer(Brokered, tag="connections", frozen=True, kw_only=True, omit_defaults=True):
@@ -153,7 +164,7 @@ class ProcessQueue(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class SubscriptionData(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    topic: Name
+    topic: str
     sub_string: str | None = None
     expression_type: str | None = None
 

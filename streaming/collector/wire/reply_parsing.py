@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from schemas.events import Name
 from streaming.collector.wire import answers, queue_tables
-from streaming.collector.wire.answers import JavaLong
+from streaming.collector.wire.answers import JavaLong, can_be_name
 from streaming.collector.wire.client import Reply
 from streaming.collector.wire.fastjson import FastJsonError
 
@@ -70,7 +70,7 @@ class _GroupTable(Struct, rename="camel"):
 
 
 class _Brokers(Struct, rename="camel"):
-    broker_addr_table: dict[Name, "_Replicas"] = field(default_factory=dict)
+    broker_addr_table: dict[str, "_Replicas"] = field(default_factory=dict)
 
 
 class _Replicas(Struct, rename="camel"):
@@ -92,7 +92,7 @@ class _Mode(Struct):
 
 
 class _Modes(Struct, rename="camel"):
-    message_request_mode_map: dict[Name, dict[str, _Mode]] = field(default_factory=dict)
+    message_request_mode_map: dict[str, dict[str, _Mode]] = field(default_factory=dict)
 
 
 def consumer_list(reply: Reply, asked: Asked) -> answers.ConsumerListAnswer:
@@ -205,7 +205,9 @@ def broker_addresses(reply: Reply) -> tuple[dict[str, str] | None, str | None]:
 def replica_addresses(reply: Reply) -> tuple[dict[str, dict[str, str]] | None, str | None]:
     """The address of each replica of each broker, by broker name and the replica's id. Without an answer: why."""
     brokers, why = _read_or_why(reply, lambda body: _typed(body, _Brokers).broker_addr_table)
-    return None if brokers is None else {name: one.broker_addrs for name, one in brokers.items()}, why
+    if brokers is None:
+        return None, why
+    return {name: one.broker_addrs for name, one in brokers.items() if can_be_name(name)}, None
 
 
 def runtime_info(reply: Reply) -> tuple[BrokerRuntime | None, str | None]:
@@ -224,7 +226,10 @@ def popping_groups(reply: Reply) -> frozenset[tuple[str, str]] | None:
     if topics is None:
         return None
     return frozenset(
-        (topic, group) for topic, groups in topics.items() for group, of in groups.items() if of.mode == "POP"
+        (topic, group)
+        for topic, groups in topics.items()
+        for group, of in groups.items()
+        if of.mode == "POP" and can_be_name(topic)
     )
 
 
