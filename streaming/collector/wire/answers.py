@@ -24,8 +24,9 @@ CONSUMER_NOT_ONLINE = 206
 CONSUME_MSG_TIMEOUT = 207  # to 307: the client did not answer the broker within 10 s
 REMARK_CHARACTERS = 160  # a remark may be a whole stack trace
 
-JavaInt = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
-JavaLong = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+LARGEST_INT, LARGEST_LONG = 2**31 - 1, 2**63 - 1  # of Java
+JavaInt = Annotated[int, msgspec.Meta(ge=-LARGEST_INT - 1, le=LARGEST_INT)]
+JavaLong = Annotated[int, msgspec.Meta(ge=-LARGEST_LONG - 1, le=LARGEST_LONG)]
 
 
 def can_be_name(text: str) -> bool:

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from streaming.collector.wire.answers import SUCCESS
 from streaming.collector.wire.client import Reply
-from streaming.collector.wire.reply_parsing import DIGITS_OF_A_LONG
+from streaming.collector.wire.reply_parsing import number_in
 
 SYNCER_TOPIC = "DefaultHeartBeatSyncerTopic"
 # MessageDecoder.decode: size, magic, CRC of the body, queue id, flag, queue offset, position, system flag, born
@@ -56,12 +56,7 @@ def said(reply: Reply) -> Said:
     assert reply.frame is not None
     found = list(_messages(reply.frame.body)) if reply.frame.code == SUCCESS else []
     proxies = tuple(one for one in found if one is not None)
-    return Said(proxies, len(found) - len(proxies), _next_offset(reply.frame.ext_fields))
-
-
-def _next_offset(fields: object) -> int | None:
-    text = str(fields.get("nextBeginOffset", "")) if isinstance(fields, dict) else ""
-    return int(text) if text.isdecimal() and len(text) <= DIGITS_OF_A_LONG else None
+    return Said(proxies, len(found) - len(proxies), number_in(reply.frame.ext_fields, "nextBeginOffset"))
 
 
 def _messages(body: bytes) -> Iterator[Listening | None]:

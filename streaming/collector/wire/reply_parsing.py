@@ -15,8 +15,7 @@ from streaming.collector.wire.fastjson import FastJsonError
 
 T = TypeVar("T")
 MASTER_ID = "0"
-LARGEST_INT, LARGEST_LONG = 2**31 - 1, 2**63 - 1
-DIGITS_OF_A_LONG = 19
+_DIGITS_OF_A_LONG = 19
 _RUNTIME = re.compile(r"(\d{1,9}) days, (\d{1,2}) hours, (\d{1,2}) minutes, (\d{1,2}) seconds")
 INNER_PRODUCER = "CLIENT_INNER_PRODUCER"  # MixAll.CLIENT_INNER_PRODUCER_GROUP
 
@@ -170,17 +169,27 @@ def polls(reply: Reply, asked: Asked, topic: str, queue_id: int) -> answers.Poll
         **asked.common(reply, None if reply.frame is not None else reply.error),
         topic=topic,
         queue_id=queue_id,
-        waiting=_number(reply, "pollingNum", LARGEST_INT),
+        waiting=_number(reply, "pollingNum", answers.LARGEST_INT),
     )
 
 
-def _number(reply: Reply, name: str, most: int = LARGEST_LONG) -> int | None:
-    """Reads a number from ``extFields`` of a successful answer; None: it is none, or too large for Java's type."""
-    if reply.frame is None or reply.frame.code != answers.SUCCESS or not isinstance(reply.frame.ext_fields, dict):
+def _number(reply: Reply, name: str, most: int = answers.LARGEST_LONG) -> int | None:
+    """Reads a number from ``extFields`` of a successful answer."""
+    if reply.frame is None or reply.frame.code != answers.SUCCESS:
         return None
-    text = str(reply.frame.ext_fields.get(name, ""))
-    number = int(text) if text.isdecimal() and len(text) <= DIGITS_OF_A_LONG else None
-    return number if number is not None and number <= most else None
+    return number_in(reply.frame.ext_fields, name, most)
+
+
+def number_in(fields: object, name: str, most: int = answers.LARGEST_LONG) -> int | None:
+    """Reads a number from ``extFields``; None: it is none, or too large for Java's type."""
+    return _java_number(str(fields.get(name, "")), most) if isinstance(fields, dict) else None
+
+
+def _java_number(text: str, most: int = answers.LARGEST_LONG) -> int | None:
+    if not text.isdecimal() or len(text) > _DIGITS_OF_A_LONG:
+        return None
+    number = int(text)
+    return number if number <= most else None
 
 
 def offsets_one_by_one(
@@ -283,11 +292,11 @@ def _typed(body: bytes, kind: type[T]) -> T:
 
 def _broker_runtime(table: Mapping[str, str]) -> BrokerRuntime:
     """``StoreStatsService.getRuntimeInfo``: since when it runs, and for how long, both by its clock."""
-    began, ran = table.get("bootTimestamp", ""), _RUNTIME.search(table.get("runtime", ""))
+    began_ts, ran = _java_number(table.get("bootTimestamp", "")), _RUNTIME.search(table.get("runtime", ""))
     ts = None
-    if ran is not None and began.isdecimal() and len(began) <= DIGITS_OF_A_LONG:
+    if ran is not None and began_ts is not None:
         days, hours, minutes, seconds = map(int, ran.groups())
-        ts = int(began) + (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000
+        ts = began_ts + (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000
     return BrokerRuntime(table.get("brokerVersionDesc", ""), ts)
 
 
