@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.events import Round
+from schemas.events import LONGEST_NAME, Round
 from streaming.collector.translation.broker_view import BrokerView
 from streaming.collector.translation.cluster import ClusterTranslation
 from streaming.collector.translation.reports import start_ts, subscriptions
@@ -107,6 +107,13 @@ def test_last_heartbeats_are_those_of_the_producer_that_each_client_has_of_its_o
             ChannelHeartbeat("127.0.0.1@x", "127.0.0.1:42080", 1_795_410_194_849),
         ),
     }
+
+
+@pytest.mark.parametrize("absurd", ["", "x" * (LONGEST_NAME + 1)])
+def test_a_client_with_an_absurd_id_hides_no_other_client(absurd: str) -> None:
+    rows = ",".join(f'{{"clientId":"{id}","remoteIP":"/10.0.0.1:1","lastUpdateTimestamp":1}}' for id in (absurd, "c"))
+    found = reply_parsing.last_heartbeats(reply(f'{{"data":{{"CLIENT_INNER_PRODUCER":[{rows}]}}}}'.encode()))
+    assert list(found) == ["c"]
 
 
 @pytest.mark.parametrize(

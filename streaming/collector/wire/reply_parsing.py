@@ -77,7 +77,7 @@ class _Replicas(Struct, rename="camel"):
 
 
 class _Producer(Struct, rename="camel"):
-    client_id: Name
+    client_id: str  # any client may write one that cannot be
     remote_address: str = field(name="remoteIP", default="")
     last_update_timestamp: JavaLong = 0
 
@@ -243,10 +243,15 @@ def popping_groups(reply: Reply) -> frozenset[tuple[str, str]] | None:
 
 
 def last_heartbeats(reply: Reply) -> dict[str, tuple[answers.ChannelHeartbeat, ...]]:
-    """The connections of each client of a broker, by its id, each with its last heartbeat. Empty: it does not say."""
+    """The connections of each client of a broker, by its id, each with its last heartbeat. Empty: it does not say.
+
+    A client whose id cannot be a name is left out: it hides no other client.
+    """
     producers, _ = _read(reply, lambda body: _typed(body, _Producers).data.get(INNER_PRODUCER, ()))
     found: dict[str, list[answers.ChannelHeartbeat]] = {}
     for one in producers or ():
+        if not can_be_name(one.client_id):
+            continue
         address = one.remote_address.rpartition("/")[2]  # InetSocketAddress.toString: host name/ip:port
         heartbeat = answers.ChannelHeartbeat(one.client_id, address, one.last_update_timestamp)
         found.setdefault(one.client_id, []).append(heartbeat)
