@@ -14,6 +14,7 @@ from schemas.facts import Fact
 from streaming.spark.checkpoint import Checkpoint
 from streaming.spark.facts import CommitNote, FactsTable, kinds_of, rows_of
 from streaming.spark.health import BatchSummary, Health, Sight
+from streaming.spark.java_objects import JavaObjects
 from streaming.spark.job_counts import BATCHES, HEALTH, JobCounts
 from streaming.spark.kafka_offsets import KafkaWatch, Loss, LossFinder
 from streaming.spark.operator import FACT, REPORT, ShardReport
@@ -56,6 +57,7 @@ class Batches:
         self._done = checkpoint.done()
         self._began_ts: int | None = None
         self._kafka = kafka
+        self._java_objects = JavaObjects(time.monotonic())
         self._took_ms = 0
         self._is_report, self._is_fact = F.col("kind") == REPORT, F.col("kind") == FACT
 
@@ -82,6 +84,7 @@ class Batches:
             self._took_ms = round(took_s * 1000)
             self._counts.ended(took_s, self._now_ms())
             self._health.ended(self._took_ms, self._now_ms())
+            self._java_objects.free(time.monotonic())
         self._done = batch_id
         self._counts.went_on(BATCHES)
 
