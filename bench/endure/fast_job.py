@@ -1,6 +1,7 @@
 """The job of the fast part, in a process of its own: detection as fast as it can, and maintenance on virtual days."""
 
 import signal
+import time
 from dataclasses import replace
 from datetime import datetime
 from multiprocessing.connection import Connection
@@ -15,7 +16,7 @@ from bench.child import Child
 from bench.endure.measures import KEPT_DAYS
 from bench.environment import RecordsRead
 from bench.results import say
-from schemas.tables import CURRENT, PROJECTIONS, TABLES
+from schemas.tables import PROJECTIONS, TABLES
 from streaming.config.load import load_config
 from streaming.config.sections import Config
 from streaming.errors import MonitorError
@@ -30,8 +31,7 @@ from streaming.tables.version import take_tables
 
 # Days are virtual, hours of the log are of the clock: a virtual day takes some minutes.
 OPTIONS = MaintainOptions({table.name: KEPT_DAYS for table in TABLES}, log_hours=0.05)
-REPLACED_KEPT = "interval 10 minutes"  # of the clock, files of the facts that maintenance replaced
-HISTORIES = [table for table in PROJECTIONS if table not in CURRENT]
+REPLACED_MINUTES = 10  # of the clock, so long files that were replaced are kept
 
 
 class Work(NamedTuple):
@@ -140,7 +140,7 @@ class _Job:
         try:
             for one in (maintain_facts(self._spark, tables, OPTIONS, now), *maintain(tables, OPTIONS, now)):
                 say(f"{now:%m-%d} {one}")
-            for table in HISTORIES:
+            for table in PROJECTIONS:
                 _delete_replaced(f"{tables}/{table.name}")
         except Exception as error:
             self._error = error
@@ -178,9 +178,13 @@ def _serve(pipe: Connection, file: Path) -> None:
 
 
 def _delete_replaced(path: str) -> None:
-    """Delete files that maintenance replaced. They would be kept for two days of the clock, but nobody reads here."""
+    """Delete files that are in no version, and as old. They would be kept for up to two days, but nobody reads here."""
     if DeltaTable.is_deltatable(path):
-        DeltaTable(path).vacuum(0, dry_run=False, enforce_retention_duration=False)
+        replaced = DeltaTable(path).vacuum(0, dry_run=True, enforce_retention_duration=False, full=True)
+        before_s = time.time() - 60 * REPLACED_MINUTES
+        for file in (Path(path, name) for name in replaced):
+            if file.exists() and file.stat().st_mtime < before_s:  # a younger one may be about to be committed
+                file.unlink()
 
 
 def _create_facts(spark: SparkSession, tables: str) -> None:
@@ -188,6 +192,5 @@ def _create_facts(spark: SparkSession, tables: str) -> None:
     take_tables(tables)
     table = FactsTable(spark, tables)
     table.create()
-    spark.sql(
-        f"ALTER TABLE delta.`{table.path}` SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = '{REPLACED_KEPT}')"
-    )
+    kept = f"'delta.deletedFileRetentionDuration' = 'interval {REPLACED_MINUTES} minutes'"
+    spark.sql(f"ALTER TABLE delta.`{table.path}` SET TBLPROPERTIES ({kept})")

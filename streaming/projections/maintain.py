@@ -14,7 +14,7 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from pyarrow.fs import FileSelector
 
 from schemas.table_definition import Table
-from schemas.tables import ALERTS, CURRENT, FACTS, GROUP_STATUS, QUEUE_ASSIGNMENTS, TABLES
+from schemas.tables import ALERTS, CURRENT, FACTS, GROUP_MEMBERS, GROUP_STATUS, QUEUE_ASSIGNMENTS, TABLES
 from streaming.projections.locks import maintaining_alone
 from streaming.projections.progress import read_progress
 from streaming.projections.table import all_rows, numbered, overwrite, without
@@ -29,17 +29,22 @@ _NUMBERED = re.compile(r"(\d{20})\.")
 # A day more than the job keeps the state of a silent group: its last status may be an hour older than its last round,
 # and clocks of groups differ. What the job has forgotten it tells again if the group comes back.
 FORGOTTEN_MS = 86_400_000
+# The last status of a group may have expired before that. So the newest row of a queue counts, too.
 _FORGOTTEN = """
-    SELECT cluster, consumer_group FROM (
-      SELECT cluster, consumer_group, max(ts) AS ts, last_value(members ORDER BY ts, seq) AS members,
-             max(max(ts)) OVER (PARTITION BY cluster) AS seen_ts
-      FROM statuses GROUP BY cluster, consumer_group
-    ) AS groups WHERE members = 0 AND ts < seen_ts - INTERVAL '{} milliseconds'
+    SELECT told.cluster, told.consumer_group FROM (
+      SELECT cluster, consumer_group, max(ts) AS ts FROM (
+        SELECT cluster, consumer_group, ts FROM statuses UNION ALL SELECT cluster, consumer_group, ts FROM queues
+      ) AS times GROUP BY cluster, consumer_group
+    ) AS told
+    JOIN (SELECT cluster, max(ts) AS ts FROM statuses GROUP BY cluster) AS seen ON seen.cluster = told.cluster
+    WHERE told.ts < seen.ts - INTERVAL '{} milliseconds'
+    EXCEPT SELECT cluster, consumer_group FROM members WHERE coalesce(present, true)
     EXCEPT SELECT cluster, consumer_group FROM (
       SELECT cluster, consumer_group, last_value(state ORDER BY ts, seq) AS state
       FROM alerts GROUP BY cluster, consumer_group, fingerprint
     ) AS newest WHERE state <> 'resolved'
 """
+_NAMES = {"statuses": GROUP_STATUS, "queues": QUEUE_ASSIGNMENTS, "members": GROUP_MEMBERS, "alerts": ALERTS}
 
 
 def maintain(
@@ -105,7 +110,7 @@ class _DeltalakeUpkeep:
         A group without members tells nothing of its queues once it has no more rounds.
         """
         of = QueryBuilder()
-        for name, table in (("statuses", GROUP_STATUS), ("alerts", ALERTS)):
+        for name, table in _NAMES.items():
             of.register(name, DeltaTable(delta_uri(f"{self._tables}/{table.name}")))
         found = pa.table(of.execute(_FORGOTTEN.format(self._forget_after_ms)))
         keys = ["cluster", "consumer_group"]

@@ -89,7 +89,7 @@ class _SparkUpkeep:
         delta_log.cleanUpExpiredLogs(
             snapshot,
             jvm.scala.jdk.javaapi.OptionConverters.toScala(milliseconds),
-            jvm.org.apache.spark.sql.delta.TruncationGranularity.HOUR(),
+            jvm.org.apache.spark.sql.delta.TruncationGranularity.MINUTE(),
         )
         return files - self._log_files(delta_log)
 

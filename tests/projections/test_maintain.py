@@ -83,19 +83,21 @@ def test_an_open_alert_outlives_its_retention_until_it_is_resolved(tmp_path: Pat
     assert [(row["kind"], row["state"]) for row in read(tmp_path, "alerts")] == [(kind, "firing")]
 
 
-def gone(group: str, ts: int, members: int = 0, **of: str) -> list[Fact]:
+def gone(group: str, ts: int, **of: str) -> list[Fact]:
     """A group's last facts: no fact says that its queue is gone."""
     teller = Teller(group=group, **of)
-    return [teller.queue(ts, 0, "NO_MEMBERS", owners=()), teller.status(ts, "empty", members)]
+    return [teller.queue(ts, 0, "NO_MEMBERS", owners=()), teller.status(ts, "empty", 0)]
 
 
 def test_queues_of_groups_that_the_job_has_forgotten_go(tmp_path: Path) -> None:
     """The job keeps a group's state for a week, and longer with an open alert or members. Else it tells all again."""
     week_ago = TODAY - 8 * DAY
     alerting = Teller(group="alerts").alert(week_ago, "firing")
+    member = Teller(group="members").member(week_ago, "client")
     told = [
-        *gone("forgotten", week_ago - 1), *gone("not-yet", week_ago), *gone("members", week_ago - 1, members=1),
-        *gone("alerts", week_ago - 1), replace(alerting, seq=9), *gone("unseen", week_ago - 1, cluster="other"),
+        *gone("forgotten", week_ago - 1), *gone("not-yet", week_ago), *gone("members", week_ago - 1),
+        replace(member, seq=9), *gone("alerts", week_ago - 1), replace(alerting, seq=9),
+        *gone("unseen", week_ago - 1, cluster="other"),
         *gone("back", week_ago - 1), replace(Teller(group="back").status(TODAY, "empty", 0), seq=9),
     ]  # fmt: skip
     commit(tmp_path / "facts", told)
@@ -105,6 +107,15 @@ def test_queues_of_groups_that_the_job_has_forgotten_go(tmp_path: Path) -> None:
     assert left == {"not-yet", "members", "alerts", "unseen", "back"}
     list(maintain(str(tmp_path), MaintainOptions(forget_after_ms=6 * DAY), NOW, only=[QUEUE_ASSIGNMENTS]))
     assert "not-yet" not in {row["consumer_group"] for row in read(tmp_path, "queue_assignments")}
+
+
+@pytest.mark.parametrize(("last_ts", "is_left"), [(TODAY - 8 * DAY - 1, False), (TODAY - 8 * DAY, True)])
+def test_they_go_also_if_the_statuses_of_the_group_have_expired(last_ts: int, is_left: bool, tmp_path: Path) -> None:
+    (queue, _), (_, status) = gone("forgotten", last_ts), gone("there", TODAY)
+    commit(tmp_path / "facts", [queue, status])
+    run_projections(str(tmp_path))
+    list(maintain(str(tmp_path), MaintainOptions(), NOW, only=[QUEUE_ASSIGNMENTS]))
+    assert bool(read(tmp_path, "queue_assignments")) == is_left
 
 
 def test_tombstones_go_after_a_week(maintained: Path) -> None:
