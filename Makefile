@@ -44,7 +44,7 @@ test-spark: setup test-programs  ## Run the tests with Spark and Kafka
 
 test-e2e: setup test-programs  ## Run the long tests: the job killed, restarted, rebuilt; a real RocketMQ in trouble
 	@$(BIN)/python -m tests.real
-	$(PYTEST) --timeout 900 $(call lanes,-n 2 --dist loadfile) $(LONG)
+	$(PYTEST) --timeout 900 $(call lanes,-n 3 --dist loadfile) $(LONG)
 
 test-container: setup package  ## Build the image of deploy/container and run it: needs root, buildah, debootstrap and 8 GB of disk
 	$(PYTEST) --timeout 3600 tests/container
