@@ -31,20 +31,20 @@ _NUMBERED = re.compile(r"(\d{20})\.")
 FORGOTTEN_MS = 86_400_000
 # The last status of a group may have expired before that. So the newest row of a queue counts, too.
 _FORGOTTEN = """
-    SELECT told.cluster, told.consumer_group FROM (
+    SELECT groups.cluster, groups.consumer_group FROM (
       SELECT cluster, consumer_group, max(ts) AS ts FROM (
         SELECT cluster, consumer_group, ts FROM statuses UNION ALL SELECT cluster, consumer_group, ts FROM queues
       ) AS times GROUP BY cluster, consumer_group
-    ) AS told
-    JOIN (SELECT cluster, max(ts) AS ts FROM statuses GROUP BY cluster) AS seen ON seen.cluster = told.cluster
-    WHERE told.ts < seen.ts - INTERVAL '{} milliseconds'
+    ) AS groups
+    JOIN (SELECT cluster, max(ts) AS ts FROM statuses GROUP BY cluster) AS clusters ON clusters.cluster = groups.cluster
+    WHERE groups.ts < clusters.ts - INTERVAL '{} milliseconds'
     EXCEPT SELECT cluster, consumer_group FROM members WHERE coalesce(present, true)
     EXCEPT SELECT cluster, consumer_group FROM (
       SELECT cluster, consumer_group, last_value(state ORDER BY ts, seq) AS state
       FROM alerts GROUP BY cluster, consumer_group, fingerprint
     ) AS newest WHERE state <> 'resolved'
 """
-_NAMES = {"statuses": GROUP_STATUS, "queues": QUEUE_ASSIGNMENTS, "members": GROUP_MEMBERS, "alerts": ALERTS}
+_QUERIED = {"statuses": GROUP_STATUS, "queues": QUEUE_ASSIGNMENTS, "members": GROUP_MEMBERS, "alerts": ALERTS}
 
 
 def maintain(
@@ -110,7 +110,7 @@ class _DeltalakeUpkeep:
         A group without members tells nothing of its queues once it has no more rounds.
         """
         of = QueryBuilder()
-        for name, table in _NAMES.items():
+        for name, table in _QUERIED.items():
             of.register(name, DeltaTable(delta_uri(f"{self._tables}/{table.name}")))
         found = pa.table(of.execute(_FORGOTTEN.format(self._forget_after_ms)))
         keys = ["cluster", "consumer_group"]
