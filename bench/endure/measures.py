@@ -55,7 +55,7 @@ MEASURES = (
     Measure(r"[\w.]+\.fds", "", 5),
     Measure(rf"tables\.({_current})\.(files|mb)", "", 10, of_process=False, expires=True),
     Measure(r"tables\.\w+\.(files|mb)", "", 10, of_process=False, open_in=(LIVE,), why="kept for days", expires=True),
-    Measure(r"tables\.\w+\.log_(files|mb)", "", 10, of_process=False, open_in=(LIVE,), why="kept for 6 hours"),
+    Measure(r"tables\.\w+\.log_(files|mb)", "", 10, of_process=False, open_in=(LIVE,), why="kept for hours"),
     Measure(r"checkpoint\.files", "", 100, of_process=False),
     Measure(r"scratch\.files", "", 20, Shape.FLOOR),  # a shuffle's go once its objects in the heap are collected
     Measure(r"(checkpoint|scratch|state)\.\w+", "", 5, of_process=False),

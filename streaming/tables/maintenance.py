@@ -17,6 +17,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from schemas.table_definition import Table
+from schemas.tables import FACTS
 from streaming.config.sections import Config
 from streaming.core.retention import FORGET_AFTER_MS
 from streaming.tables.conflicts import retried
@@ -33,18 +34,23 @@ COMMITS_READ = 20
 class MaintainOptions:
     """``keep_days``: by table, 0 is for ever; what it doesn't name is kept as ``schemas.tables`` says.
 
-    ``log_hours``: how much of a table's log is kept once the projections have read it. ``files_a_day``: so many files
-    in days that are not over yet are compacted without waiting for the day's end. ``forget_after_ms``: so long the job
-    keeps the state of a silent group.
+    ``facts_log_hours``, ``log_hours``: how much of the log of ``facts`` and of the other tables is kept once the
+    projections have read it. ``facts`` may get a commit a second, and Spark lists its whole log for each.
+    ``files_a_day``: so many files in days that are not over yet are compacted without waiting for the day's end.
+    ``forget_after_ms``: so long the job keeps the state of a silent group.
     """
 
     keep_days: Mapping[str, int] = field(default_factory=dict)
+    facts_log_hours: float = 1
     log_hours: float = 6
     files_a_day: int = 200
     forget_after_ms: int = FORGET_AFTER_MS
 
     def days_kept(self, table: Table) -> int:
         return self.keep_days.get(table.name, table.keep_days)
+
+    def log_kept(self, table: Table) -> timedelta:
+        return timedelta(hours=self.facts_log_hours if table == FACTS else self.log_hours)
 
 
 def maintain_options(config: Config) -> MaintainOptions:
@@ -149,7 +155,7 @@ class Round:
     def _shorten_log(self, last_write: datetime | None, table: Table, upkeep: Upkeep, done: Maintained) -> None:
         """The newest write stays whatever its age: its commit says what was read or written."""
         if last_write is not None:
-            done.log_files_deleted += upkeep.shorten_log(last_write - timedelta(hours=self.options.log_hours))
+            done.log_files_deleted += upkeep.shorten_log(last_write - self.options.log_kept(table))
 
     def _last_write(self, table: Table) -> datetime | None:
         """When something other than maintenance last changed the table."""

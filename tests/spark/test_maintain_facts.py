@@ -109,8 +109,9 @@ def test_facts_that_the_projections_have_yet_to_read_are_kept_for_them(told):
     assert tables.read("group_members").where("consumer_group = 'audit'").count() == 2
 
 
-def test_a_log_that_all_have_read_is_shortened(told):
-    tables = aged(told, log_hours=50)
+@pytest.mark.parametrize("log_hours", [2, 50])
+def test_a_log_that_all_have_read_is_shortened(told, log_hours):
+    tables = aged(told, log_hours)
     run_projections(tables.path)
     rows = tables.read("facts").where("date >= '2026-03-07'").count()
 

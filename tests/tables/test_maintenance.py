@@ -54,12 +54,14 @@ def asked(tables: Path, table: Table, dropped: int = 0, unread: str | None = Non
     return writer
 
 
-@pytest.mark.parametrize("table", [FACTS, GROUP_STATUS], ids=lambda table: table.name)
-def test_expired_days_go_closed_days_are_compacted_and_the_log_is_kept_for_hours(table: Table, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("table", "log_hours"), [(FACTS, 1), (GROUP_STATUS, 6)])
+def test_expired_days_go_closed_days_are_compacted_and_the_log_is_kept_for_hours(
+    table: Table, log_hours: int, tmp_path: Path
+) -> None:
     drop, compact, log = asked(tmp_path, table).calls  # nothing was replaced: there is nothing to vacuum
     assert (drop, compact) == (("drop", ["2026-02-28"]), ("compact", "2026-03-10"))
     written = DeltaTable(tmp_path / table.name).history(1)[0]["timestamp"]
-    wanted = datetime.fromtimestamp(written / 1000, timezone.utc) - timedelta(hours=6)
+    wanted = datetime.fromtimestamp(written / 1000, timezone.utc) - timedelta(hours=log_hours)
     assert log == ("log", wanted)
 
 
