@@ -88,14 +88,19 @@ def hides_alerts(trouble: MonitorTrouble) -> bool:
     return trouble.kind != "monitor_contradicted" and trouble.why != SLOTS_NOT_SEEN
 
 
-def is_not_over(trouble: MonitorTrouble, known: Mapping[str, ClusterHealth]) -> bool:
-    """True if the job that was too slow still is, though its newest batch has just made the cluster seen.
+def is_not_over(
+    trouble: MonitorTrouble, known: Mapping[str, ClusterHealth], now: int, limits: MonitorLimits
+) -> bool:
+    """True if a job that was too slow still is, or if the rounds of one that was late are still half as old.
 
-    A job with more groups than it can take ends one long batch after the other. Each of them would be an end of the
-    trouble, and the next one its beginning.
+    A job with more groups than it can take ends one long batch after the other. After each batch the newest round is
+    younger, and until the next one ends it becomes older. So each batch would be an end of the trouble, and the next
+    one its beginning.
     """
     seen = _evidence(known.get(trouble.cluster))
-    return trouble.why in OF_A_SLOW_JOB and bool(seen.unread) and _is_slow(seen)
+    is_slow = trouble.why in OF_A_SLOW_JOB and bool(seen.unread) and _is_slow(seen)
+    is_old = seen.newest_round_ts is not None and now - seen.newest_round_ts > limits.late_ms // 2
+    return is_slow or (trouble.kind == "monitor_late" and is_old)
 
 
 def _slots_not_seen(cluster: str, health: ClusterHealth, now: int, limits: MonitorLimits) -> MonitorTrouble | None:

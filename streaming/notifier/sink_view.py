@@ -48,7 +48,7 @@ def current_state(
 
     A trouble that existed before keeps its start, and has its present evidence. If a late job becomes blind, or a blind
     one late, it is still the same trouble: no notice in between may report its end. Nor is it over while the job is too
-    slow, though its alerts are sent again while it sees the cluster.
+    slow, or still half as late, though its alerts are sent again while it sees the cluster.
     """
     health = known.health
     clusters = set(monitor_health.watched_clusters(configured, health, now))
@@ -75,7 +75,7 @@ def current_state(
             began_as, began_ts = earlier.began
             troubles.append(replace(trouble, began_as=began_as, began_ts=began_ts))
     ended = (one for whose, one in before.items() if whose not in {(other.cluster, other.group) for other in troubles})
-    troubles += [one for one in ended if monitor_health.is_not_over(one, health)]
+    troubles += [one for one in ended if monitor_health.is_not_over(one, health, now, limits)]
     return CurrentState(known, tuple(troubles), unseen, tuple(silences))
 
 

@@ -293,6 +293,18 @@ def test_a_job_with_too_many_groups_is_one_trouble_until_a_batch_is_short_again(
     assert troubles(sink)[-1][0] == "resolved"
 
 
+def test_a_job_whose_lag_goes_up_and_down_with_its_batches_is_one_trouble_until_it_has_caught_up() -> None:
+    """As with twice the groups that it can take: batches of nine seconds, after each of which the lag is less."""
+    sink = watching()
+    sink.poll(0, [of_batches(0, 1, 1, 5)])
+    for at, lag in ((9, 61), (18, 52), (27, 63), (36, 55), (45, 62), (54, 40)):
+        for second in range(8):
+            sink.poll(at + second, [of_batches(at, 9, lag, 400)] if second == 0 else [])
+    assert [status for status, _, _ in troubles(sink)] == ["firing"]
+    sink.poll(63, [of_batches(63, 4, 12, 5)])
+    assert [status for status, _, _ in troubles(sink)] == ["firing", "resolved"]
+
+
 def test_one_long_batch_calls_nobody() -> None:
     sink = watching()
     sink.poll(0, [of_batches(0, 1, 1, 5)])
