@@ -88,9 +88,7 @@ def hides_alerts(trouble: MonitorTrouble) -> bool:
     return trouble.kind != "monitor_contradicted" and trouble.why != SLOTS_NOT_SEEN
 
 
-def is_not_over(
-    trouble: MonitorTrouble, known: Mapping[str, ClusterHealth], now: int, limits: MonitorLimits
-) -> bool:
+def is_not_over(trouble: MonitorTrouble, known: Mapping[str, ClusterHealth], now: int, limits: MonitorLimits) -> bool:
     """True if a job that was too slow still is, or if the rounds of one that was late are still half as old.
 
     A job with more groups than it can take ends one long batch after the other. After each batch the newest round is
