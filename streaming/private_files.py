@@ -48,6 +48,15 @@ def replace(path: Path, content: bytes, mode: int = FILE_MODE) -> None:
     new.replace(path)
 
 
+def keep_as(path: Path, kept: Path) -> None:
+    """Give the file ``kept`` as a second name, which it keeps when it is replaced. Does nothing if it is missing, or if
+    the file system has no links.
+    """
+    with suppress(OSError):
+        kept.unlink(missing_ok=True)
+        os.link(path, kept, follow_symlinks=False)
+
+
 def appended(path: Path) -> BinaryIO:
     """A file to append to. One that is there keeps its mode: somebody may have opened it to a reader on purpose."""
     return os.fdopen(opened(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab")

@@ -19,12 +19,14 @@ from streaming.secret_mask import masked
 log = logging.getLogger(__name__)
 
 LOCK, POSITION, SINKS = "lock", "position.json", "sinks"
+BEFORE, DAMAGED = ".before", ".damaged"
 
 # Add one if an older evenkeel would send pages again, or lose some, with what this one writes. Fields that are added
 # need no new form: an older evenkeel leaves them out.
 FORM = 1
 
 Stored = TypeVar("Stored", bound=Struct)
+UNREADABLE = (OSError, msgspec.DecodeError, UnicodeDecodeError)
 
 
 class Position(Struct, rename={"open_alerts": "standing"}):
@@ -47,16 +49,29 @@ class StateInUse(InUseError):
 
 
 def load(path: Path, kind: type[Stored]) -> Stored:
-    """The saved value. A file that cannot be read is renamed, logged, and replaced by the default."""
+    """The saved value. A file that cannot be read is renamed and logged, and the one before it is used, else the
+    default. A missing file is the default: a person has deleted it, or nothing was saved yet.
+    """
     try:
-        return msgspec.json.decode(private_files.read(path), type=kind)
+        return _read(path, kind)
     except FileNotFoundError:
         return kind()
-    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
-        log.error("%s cannot be read and is renamed to .damaged; firing alerts are sent again: %s", path, error)
+    except UNREADABLE as error:
         with suppress(OSError):
-            path.replace(path.with_suffix(".damaged"))
-        return kind()
+            path.replace(path.with_suffix(DAMAGED))
+        said = f"{path} cannot be read and is renamed to {DAMAGED}"
+        try:
+            before = _read(path.with_suffix(BEFORE), kind)
+        except UNREADABLE:
+            log.error("%s; firing alerts are sent again: %s", said, error)
+            return kind()
+        log.error("%s; the file saved before it is used, so the newest page may be sent again: %s", said, error)
+        return before
+
+
+def _read(path: Path, kind: type[Stored]) -> Stored:
+    """Raises one of UNREADABLE."""
+    return msgspec.json.decode(private_files.read(path), type=kind)
 
 
 class _Form(Struct):
@@ -66,8 +81,8 @@ class _Form(Struct):
 def require_known_form(folder: Path) -> None:
     """Raises SetupError if a newer evenkeel has written the state, in a form that this one does not know."""
     try:
-        form = msgspec.json.decode(private_files.read(folder / POSITION), type=_Form).form
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        form = _read(folder / POSITION, _Form).form
+    except UNREADABLE:
         return
     if form > FORM:
         raise SetupError(
@@ -85,10 +100,10 @@ def damaged_files(folder: Path) -> list[Path]:
 
 def _is_damaged(path: Path, kind: type[Struct]) -> bool:
     try:
-        msgspec.json.decode(private_files.read(path), type=kind)
+        _read(path, kind)
     except FileNotFoundError:
         return False
-    except (msgspec.DecodeError, UnicodeDecodeError, OSError):
+    except UNREADABLE:
         return True
     return False
 
@@ -96,14 +111,20 @@ def _is_damaged(path: Path, kind: type[Struct]) -> bool:
 def read_open_alerts(folder: Path) -> OpenAlerts:
     """The open alerts that the notifier of this folder saved last; empty if they cannot be read."""
     try:
-        return msgspec.json.decode(private_files.read(folder / POSITION), type=Position).open_alerts
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return _read(folder / POSITION, Position).open_alerts
+    except UNREADABLE:
         return OpenAlerts()
 
 
 def save(path: Path, value: Struct, mode: int = private_files.FILE_MODE) -> None:
     """Save completely or not at all, also when the machine fails. Raises OSError."""
     private_files.replace(path, masked(msgspec.json.encode(value).decode()).encode(), mode)
+
+
+def save_next(path: Path, value: Struct) -> None:
+    """Save, and keep what was saved until now beside it, for a disk that damages the new file. Raises OSError."""
+    private_files.keep_as(path, path.with_suffix(BEFORE))
+    save(path, value)
 
 
 class FolderLock:

@@ -24,7 +24,16 @@ from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.sink_view import STARTING_MS, CurrentState, Route, current_state
 from streaming.notifier.sink_worker import SinkWorker, WorkerSettings
-from streaming.notifier.state_files import POSITION, SINKS, FolderLock, Position, StateInUse, load, locked_folder, save
+from streaming.notifier.state_files import (
+    POSITION,
+    SINKS,
+    FolderLock,
+    Position,
+    StateInUse,
+    load,
+    locked_folder,
+    save_next,
+)
 from streaming.sinks.sink import Sink
 from streaming.standby import Standby, taken
 from streaming.wall_clock import now_ms
@@ -255,7 +264,7 @@ class _Notifier:
             self._has_changed = False
         self._saved_ts = self._settings.now_ms()
         try:
-            save(self._settings.state / POSITION, position)
+            save_next(self._settings.state / POSITION, position)
         except OSError as error:
             if self._unsaved is None:
                 log.error("%s cannot be written: %s; facts are read again after a restart", self._settings.state, error)

@@ -119,8 +119,10 @@ def test_a_gap_in_the_numbers_of_events_is_counted():
     assert (sum(lost for lost, _ in found), sum(repeated for _, repeated in found)) == (2, 1)
 
 
-def notice(status, sent_ts, *fingerprints, trouble=None):
-    alerts = [{"alert": {"fingerprint": one}} for one in fingerprints]
+def notice(status, sent_ts, *fingerprints, trouble=None, queues=(0,), **more):
+    found = [{"broker_name": "b", "queue_id": one} for one in queues]
+    alert = {"severity": "critical", "cause": "UNEXPLAINED", "queues": found, **more}
+    alerts = [{"alert": {"fingerprint": one, **alert}} for one in fingerprints]
     return {"key": "k", "status": status, "sent_ts": sent_ts, "alerts": alerts, "trouble": trouble}
 
 
@@ -128,6 +130,12 @@ def test_a_notice_that_says_the_same_again_is_repeated():
     first, longer = notice("firing", 1, "a"), notice("firing", 2, "a", "b")
     assert list(repeated_notices([first, longer, notice("resolved", 3, "a", "b")])) == []
     assert list(repeated_notices([first, again := notice("firing", 2, "a")])) == [again]
+    assert list(repeated_notices([first, again := notice("firing", 2, "a", queues=())])) == [again]
+
+
+@pytest.mark.parametrize("news", [{"queues": (0, 1)}, {"cause": "CONFIG"}, {"severity": "warning"}])
+def test_a_notice_with_news_of_the_same_alert_is_not_repeated(news):
+    assert list(repeated_notices([notice("firing", 1, "a"), notice("firing", 2, "a", **news)])) == []
 
 
 def test_an_alert_that_is_open_for_long_without_a_page_is_lost():

@@ -232,19 +232,52 @@ def test_restart_repeats_nothing_that_was_told(bench: Make) -> None:
         assert [action for action, _ in events(server)] == ["trigger", "resolve"]
 
 
-def test_damaged_cursor_is_put_aside_and_the_same_incident_is_told_again_under_its_key(
+def halve(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def test_a_damaged_state_file_is_put_aside_and_all_but_its_newest_page_is_known(
+    bench: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Server() as server:
+        pager = bench(server.url)
+        for at, group in enumerate("abc"):
+            pager.turn(at, [alert(group)])
+        halve(tmp_path / "pager.json")
+        pager.restart()
+        pager.turn(10, [resolved(10, "a")])
+        pager.turn(20, [resolved(20, "b"), resolved(20, "c")])
+        told = events(server)
+    a, b, c = (key for _, key in told[:3])
+    assert sorted(told[3:5]) == sorted([("resolve", a), ("trigger", c)])
+    assert sorted(told[5:]) == sorted([("resolve", b), ("resolve", c)])
+    assert "renamed to .damaged; the file saved before it is used" in caplog.text
+    assert (tmp_path / "pager.damaged").exists()
+
+
+def test_if_the_file_before_is_damaged_as_well_what_fires_is_sent_again_under_its_key(
     bench: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Server() as server:
         pager = bench(server.url)
         pager.turn(0, [alert()])
-        (tmp_path / "pager.json").write_bytes(b'{"pages": {"k')
+        for name in ("pager.json", "pager.before"):
+            halve(tmp_path / name)
         pager.restart()
         pager.turn(10)
         assert len(server.got) == 2
         assert len(set(events(server))) == 1
-    assert "renamed to .damaged" in caplog.text
-    assert (tmp_path / "pager.damaged").exists()
+    assert "renamed to .damaged; firing alerts are sent again" in caplog.text
+
+
+def test_a_state_file_that_a_person_deletes_is_not_brought_back(bench: Make, tmp_path: Path) -> None:
+    with Server() as server:
+        pager = bench(server.url)
+        pager.turn(0, [alert()])
+        (tmp_path / "pager.json").unlink()
+        pager.restart()
+        pager.turn(10)
+        assert len(server.got) == 2
 
 
 def test_alertmanager_is_told_every_minute_and_no_row_is_left_for_it(tmp_path: Path) -> None:

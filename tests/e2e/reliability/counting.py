@@ -1,6 +1,6 @@
 """What is lost or there twice: events in Kafka, facts in the table, and pages at the webhook."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -86,14 +86,23 @@ def is_of_group(fact: Fact) -> bool:
 
 
 def repeated_notices(notices: Iterable[Any]) -> Iterator[Any]:
-    """Notices that differ in nothing from the one before of the same page."""
-    last: dict[str, tuple[str, frozenset[str]]] = {}
+    """Notices that say nothing that the one before of the same page did not say: no other status, and no alert,
+    severity, cause or queue that is new.
+    """
+    last: dict[str, frozenset[Hashable]] = {}
     for notice in notices:
         if notice["trouble"] is None:
-            said = notice["status"], frozenset(_fingerprints(notice))
-            if last.get(notice["key"]) == said:
+            said = frozenset(_said(notice))
+            if said <= last.get(notice["key"], frozenset()):
                 yield notice
             last[notice["key"]] = said
+
+
+def _said(notice: Any) -> Iterator[Hashable]:
+    for alert in (one["alert"] for one in notice["alerts"]):
+        about = notice["status"], alert["fingerprint"], alert["severity"], alert["cause"]
+        yield about
+        yield from ((*about, queue["broker_name"], queue["queue_id"]) for queue in alert["queues"])
 
 
 def times_without_page(notices: Iterable[Any], facts: Iterable[Fact], now_ms: int) -> Iterator[int]:
