@@ -43,6 +43,7 @@ DEPLOY_EVERY_S = 5.0  # so that new facts come every few seconds
 RESTARTS_AFTER_S = 10.0  # RestartSec= of the units
 NEVER_AGAIN = (0, 2)  # exit statuses after which systemd does not start it again
 STARTS_WITHIN_S = 1200
+TRIGGER_S = 10  # not the default, 1: several stages share a machine, and half of what a quiet job takes is triggers
 LOOK_S = 0.5
 COMMAND_WITHIN_S = 300  # maintenance of the job takes minutes on a machine that does other work
 DISKS = ("tables", "checkpoint", "state", "logs")
@@ -147,14 +148,14 @@ class Stage:
             service.program.kill()
 
     def _configure(self) -> None:
-        """The defaults, but for places, fewer shards, and a Java that starts quickly."""
+        """The defaults, but for places, fewer shards and triggers, and a Java that starts quickly."""
         (self.folder / "alerts.toml").write_text(
             RULES.format(url=self.hook.url, blind_s=MONITOR.blind_seconds, late_s=MONITOR.late_seconds)
         )
         values: dict[str, dict[str, Any]] = {
             "source": {"topic": TOPIC, "bootstrap_servers": self.kafka.bootstrap_servers},
             "tables": {"path": str(self.tables)},
-            "job": {"checkpoint": str(self.checkpoint), "shards": 4, "trigger_seconds": 3},
+            "job": {"checkpoint": str(self.checkpoint), "shards": 4, "trigger_seconds": TRIGGER_S},
             "collector": {"state": str(self.state / "collector")},
             "collector.clusters": {CLUSTER: ";".join(self._name_servers)},
             "notify": {"alerts": str(self.folder / "alerts.toml"), "state": str(self.state / "notifier")},
