@@ -11,6 +11,7 @@ import signal
 import sys
 from pathlib import Path
 from threading import Event
+from types import FrameType
 from typing import Any
 
 from bench.endure.fast import MONTH_DAYS, ROUND_S, run_fast
@@ -86,7 +87,7 @@ def _report(folder: Path, part: str) -> list[str]:
 def _run(folder: Path, arguments: argparse.Namespace) -> None:
     part, groups = arguments.part, arguments.groups or GROUPS[arguments.part]
     lasts_s = 60 * (arguments.minutes or 60 * arguments.hours)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _end)
     about = _about(folder, part, groups)
     (folder / ABOUT).write_text(json.dumps(about, indent=2))
     if part == LOSSES:
@@ -97,6 +98,12 @@ def _run(folder: Path, arguments: argparse.Namespace) -> None:
         run_live(folder, recording, groups, stop)
     else:
         run_fast(folder, recording, groups, about[START_TS], stop)
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    """End in order, as Ctrl-C does. A second signal must not interrupt that: programs would be left."""
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _about(folder: Path, part: str, groups: int) -> dict[str, Any]:

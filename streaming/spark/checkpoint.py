@@ -5,6 +5,7 @@ written again if its number was written under the same identity. ``settings/N.js
 batch ends under the settings with which it began, even if the configuration has changed in between.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Protocol
 from uuid import uuid4
@@ -14,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
+from streaming.config.config_errors import without_userinfo
 from streaming.core.default_settings import stored_settings
 from streaming.core.settings import Settings
 from streaming.core.shard import require_readable
@@ -22,9 +24,13 @@ from streaming.errors import CheckpointError
 from streaming.spark.operator import blob_of
 from streaming.spark.storage import Folder
 
+log = logging.getLogger(__name__)
+
 SEED_FOLDER = "evenkeel/seed"
 _IDENTITY = "evenkeel/identity.json"
 _SETTINGS = "evenkeel/settings"
+_LEAST_LINES = {"metadata": 1, "offsets": 3, "commits": 2}  # of Spark's files of each kind
+_NO_JSON = ("v", "-")  # the first line is a version, and a source without offsets is a dash
 
 Offsets = dict[str, dict[str, int]]  # topic -> partition (JSON has only text for keys) -> the offset after the last one
 
@@ -102,8 +108,37 @@ class Checkpoint:
         begun, pending = self.begun(), self.pending()
         return pending - 1 if pending is not None else -1 if begun is None else begun
 
+    def require_whole(self) -> None:
+        """Raise CheckpointError if Spark cannot go on because the end of a file is missing. Spark itself would only say
+        which character it expects. A damaged commit is not meant: ``mend`` deletes it.
+        """
+        newest = sorted(set(self._folder.numbers("offsets")))[-2:]
+        damaged = [name for name in ("metadata", *(f"offsets/{batch}" for batch in newest)) if not self._is_whole(name)]
+        if damaged:
+            raise CheckpointError(
+                f"{without_userinfo(self.uri)}: damaged: {', '.join(damaged)}: restore a copy of the checkpoint, or "
+                "run 'evenkeel reseed' with a new folder for it"
+            )
+
+    def _is_whole(self, name: str) -> bool:
+        try:
+            text = self._folder.read(name)
+            lines = [] if text is None else text.splitlines()
+            for line in lines:
+                if not line.startswith(_NO_JSON):
+                    msgspec.json.decode(line)
+        except (CheckpointError, msgspec.DecodeError, UnicodeDecodeError):
+            return False
+        return text is None or len(lines) >= _LEAST_LINES[name.partition("/")[0]]
+
     def mend(self) -> None:
-        """Delete the checksum of a commit that was deleted. It would stop the batch that runs again."""
+        """Delete the newest commit if it is damaged, so that its batch runs again. Delete the checksum of a commit that
+        was deleted: it would stop that batch.
+        """
+        newest = max(self._folder.numbers("commits"), default=None)
+        if newest is not None and not self._is_whole(f"commits/{newest}"):
+            log.warning("%s/commits/%s is damaged and is deleted: its batch runs again", self.uri, newest)
+            self._folder.delete(f"commits/{newest}")
         pending = self.pending()
         if pending is not None:
             self._folder.delete(f"commits/.{pending}.crc")
@@ -170,6 +205,7 @@ def checkpoint_in(
         _refuse_foreign(folder, table_exists and has_facts())
         return None
     refuse_changed(checkpoint, source, shards)
+    checkpoint.require_whole()
     if not table_exists and checkpoint.begun() is not None:
         raise CheckpointError(
             f"checkpoint {checkpoint.uri} has written facts, and their table is gone: restore it, or delete the "

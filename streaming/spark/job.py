@@ -167,7 +167,6 @@ def _detection(spark: SparkSession, plan: Plan, counts: JobCounts, require_held:
     try:
         with scheduler_pool(spark, DETECTION_POOL):
             job = _prepare(spark, plan, counts, require_held)
-            job.checkpoint.mend()
             pending = job.checkpoint.pending()
             old = None if pending is None else job.checkpoint.settings_of(pending)
             if old is not None and old != plan.settings:
@@ -193,6 +192,7 @@ def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts, require_held: R
     )
     checkpoint.require_readable_state(spark)
     checkpoint.keep_state_version()
+    checkpoint.mend()
     take_tables(plan.tables)
     table.create()
     spark.conf.set("spark.sql.shuffle.partitions", checkpoint.identity.state_partitions)
