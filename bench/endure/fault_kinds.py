@@ -131,25 +131,29 @@ def _damaged(find: Callable[[Stage], Path], name: Callable[[Stage], str], stage:
     return []
 
 
-def _newest_offsets(checkpoint: Path) -> Path:
-    return _newest(checkpoint, "offsets/[0-9]*")
+def _newest_offsets(stage: Stage) -> Path:
+    return _newest(stage.checkpoint, "offsets/[0-9]*")
 
 
-def _committed_changelog(checkpoint: Path) -> Path:
+def _committed_changelog(stage: Stage) -> Path:
     """The changelog that the next batch begins with. One of a batch that was not committed is written once more."""
-    batch = max(int(file.name) for file in (checkpoint / "commits").glob("[0-9]*"))
-    return _newest(checkpoint, f"state/0/*/{batch + 1}.changelog")
+    batch = max(int(file.name) for file in (stage.checkpoint / "commits").glob("[0-9]*"))
+    return _newest(stage.checkpoint, f"state/0/*/{batch + 1}.changelog")
 
 
-def _checkpoint_damaged(find: Callable[[Path], Path], stage: Stage, _: float) -> Wrong:
+def _newest_facts(stage: Stage) -> Path:
+    return _newest(stage.tables / "facts" / "_delta_log", "[0-9]*.json")
+
+
+def _needs_reseed(find: Callable[[Stage], Path], stage: Stage, _: float) -> Wrong:
     """The job says so, as often as it starts, until a person makes a new checkpoint."""
     job = stage.services[RUN]
     job.program.kill()
-    file = find(stage.checkpoint)
+    file = find(stage)
     _halve(file)
     job.start()
     if not stage.is_reached(lambda: job.program.status is not None, NOTICED_WITHIN_S):
-        return [f"that {file.relative_to(stage.checkpoint)} is damaged is not noticed"]
+        return [f"that {file.relative_to(stage.folder)} is damaged is not noticed"]
     said, status = job.program.last_words(), job.program.status
     stage.reseed()
     job.start()
@@ -223,9 +227,10 @@ def _always(name: str) -> Callable[[Stage], str]:
     return lambda _: name
 
 
-CHECKPOINTS: Mapping[str, Fault] = {
-    "damaged offsets of a batch": partial(_checkpoint_damaged, _newest_offsets),
-    "damaged changelog": partial(_checkpoint_damaged, _committed_changelog),
+RESEEDED: Mapping[str, Fault] = {
+    "damaged offsets of a batch": partial(_needs_reseed, _newest_offsets),
+    "damaged changelog": partial(_needs_reseed, _committed_changelog),
+    "damaged log of facts": partial(_needs_reseed, _newest_facts),
 }
 CLOCKS: Mapping[str, Fault] = {
     "clock an hour ahead": partial(_clock_wrong, HOUR_S),
@@ -259,7 +264,7 @@ FAULTS: Mapping[str, Fault] = {
     "damaged state of collect": partial(
         _damaged, lambda stage: _newest(stage.state / "collector", "*.json"), _always(COLLECT)
     ),
-    **CHECKPOINTS,
+    **RESEEDED,
     "damaged position of the projections": partial(
         _damaged, lambda stage: _newest(stage.tables / "_checkpoints" / "projections", "*.json"), _always(RUN)
     ),

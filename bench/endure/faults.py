@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bench.endure.fault_kinds import CHECKPOINTS, CLOCKS, FAULTS, playable
+from bench.endure.fault_kinds import CLOCKS, FAULTS, RESEEDED, playable
 from bench.endure.fault_stage import Refused, Stage, staged
 from bench.endure.report import LINES, PAGE, about_table, read_lines
 from bench.results import say
@@ -116,7 +116,7 @@ class _Player:
         try:
             one.wrong = [*FAULTS[fault](stage, self._away_s)]
             one.facts_s, one.well_s = self._settle()
-            within_s = PAGED_WITHIN_S + (LEARNS_WITHIN_S if fault in CHECKPOINTS else 0)
+            within_s = PAGED_WITHIN_S + (LEARNS_WITHIN_S if fault in RESEEDED else 0)
             if not stage.is_reached(stage.is_turn_told, within_s):
                 one.wrong.append(f"no notice within {within_s:g} s says how the group that changed is")
         except Refused as error:

@@ -125,6 +125,7 @@ def _checkpoint(config: Config) -> Found:
 
 def _tables(tables: str) -> Found:
     from streaming.projections.progress import read_progress
+    from streaming.tables.damaged_commits import require_whole_commits
     from streaming.tables.version import require_known_tables
 
     uri = without_userinfo(tables)
@@ -133,6 +134,7 @@ def _tables(tables: str) -> Found:
         return Found("tables", f"{uri}: none yet, the next start makes them")
     try:
         require_known_tables(tables)
+        require_whole_commits(f"{tables}/{FACTS.name}")
     except CheckpointError as error:
         return Found("tables", str(error), is_refused=True)
     renamed = [
@@ -199,7 +201,7 @@ def _notifier(state: Path) -> Found:
     damaged = damaged_files(state)
     if damaged:
         names = ", ".join(map(str, damaged))
-        return Found("notifier", f"{names}: cannot be read; what fires would be sent again", is_refused=True)
+        return Found("notifier", f"{names}: cannot be read; pages would be sent again", is_refused=True)
     if not state.is_dir():
         return Found("notifier", f"{state}: none yet, what fires is sent")
     firing = len(read_open_alerts(state).alerts)

@@ -112,13 +112,18 @@ class FactsTable:
         nulls = [null_payload(payload) for payload in ALWAYS_THERE if payload.fact not in kinds]
         return rows.select(*self._keys_of[identity], *payloads, *nulls)
 
-    def notes(self, identity: str | None = None) -> list[CommitNote]:
-        """What our newest commits say, newest first: at least one of this checkpoint, if there is one."""
+    def notes(self, identity: str | None = None, before: int | None = None) -> list[CommitNote]:
+        """What our newest commits say, newest first: at least one of this checkpoint, if there is one.
+
+        ``before``: only commits of versions below this one.
+        """
         if not self.exists():
             return []
         table = DeltaTable.forPath(self._spark, self.path)
         for commits in COMMITS_READ:
             history = table.history(commits).orderBy(F.desc("version"))
+            if before is not None:
+                history = history.where(F.col("version") < before)
             ours = history.where("userMetadata LIKE '{\"identity\"%'").select("userMetadata").collect()
             notes = [self._note(row.userMetadata) for row in ours]
             if any(identity in (None, note.identity) for note in notes):

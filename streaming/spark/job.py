@@ -29,6 +29,7 @@ from streaming.spark.kafka_offsets import Brokers, KafkaWatch, LossFinder
 from streaming.spark.operator import OUTPUT_SCHEMA, STATE_SCHEMA, shard_operator
 from streaming.spark.session import DETECTION_POOL, scheduler_pool
 from streaming.spark.sources import name_of, read_source, shard_keys, with_shard_keys
+from streaming.tables.damaged_commits import require_whole_commits
 from streaming.tables.version import require_known_tables, take_tables
 from streaming.wall_clock import now_ms
 
@@ -187,6 +188,7 @@ def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts, require_held: R
         brokers.require_topic()
     require_known_tables(plan.tables)
     table = FactsTable(spark, plan.tables, require_held)
+    require_whole_commits(table.path)
     checkpoint = open_checkpoint(
         spark, plan.checkpoint, name_of(plan.source), plan.shards, table.exists(), table.has_facts
     )

@@ -108,6 +108,18 @@ def lost_checkpoint(job: Path) -> None:
     shutil.rmtree(job / "checkpoint")
 
 
+def emptied(folder: Path, pattern: str) -> None:
+    max(folder.glob(pattern)).write_bytes(b"")
+
+
+def damaged_facts(job: Path) -> None:
+    emptied(job / "tables" / "facts" / "_delta_log", "*.json")
+
+
+def damaged_offsets(job: Path) -> None:
+    emptied(job / "checkpoint" / "offsets", "[0-9]*")
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -117,6 +129,8 @@ def lost_checkpoint(job: Path) -> None:
         (newer_notifier, f"is of form {FORM + 1}"),
         (newer_tables, f"are of version {TABLES_VERSION + 1}"),
         (lost_checkpoint, "Run 'evenkeel reseed'"),
+        (damaged_facts, "damaged by a failure of the machine: commit "),
+        (damaged_offsets, "damaged: offsets/"),
     ],
 )
 def test_what_would_be_refused_is_named_before(

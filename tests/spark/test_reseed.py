@@ -1,5 +1,7 @@
 """A new checkpoint that begins with what the tables know."""
 
+import re
+
 import msgspec
 import pytest
 
@@ -18,8 +20,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
 
 @pytest.fixture
 def topic(kafka, request):
-    kafka.create_topic(request.node.name)
-    return request.node.name
+    name = re.sub(r"[^\w.-]", "-", request.node.name)  # of parameters
+    kafka.create_topic(name)
+    return name
 
 
 def duplicated():
@@ -64,6 +67,42 @@ def test_open_alerts_go_on_under_another_shard_count(spark, kafka, topic, tmp_pa
 
     pipeline.run(**again)
     assert [fact for fact in pipeline.facts() if fact not in old_facts] == new
+
+
+@pytest.mark.parametrize("left", [0, 0.5])
+def test_a_commit_of_facts_that_is_damaged_is_read_again(spark, kafka, topic, tmp_path, left):
+    """As after a failure of the machine. The first half has a healthy group, the second one has the alert."""
+    pipeline = Pipeline(spark, tmp_path, Source(topic=topic, bootstrap_servers=kafka.bootstrap_servers))
+    fleet = Fleet()
+    fleet.join("x", "y")
+    fleet.run(30)
+    before = fleet.events.copy()
+    send_events(pipeline.source, before)
+    pipeline.run()
+    fleet.own("y", "a0 b0-3")
+    fleet.run(120)
+    send_events(pipeline.source, fleet.events[len(before) :])
+    pipeline.run()
+    whole = pipeline.facts()
+    version = pipeline.commits()
+    log = tmp_path / "tables" / "facts" / "_delta_log"
+    newest = log / f"{version:020}.json"
+    newest.write_bytes(newest.read_bytes()[: int(left * newest.stat().st_size)])
+
+    with pytest.raises(
+        CheckpointError, match=rf"damaged by a failure of the machine: commit {version}\. Run 'evenkeel res"
+    ):
+        pipeline.run()
+    again = {"checkpoint": str(tmp_path / "again")}
+    assert msgspec.json.decode(reseed(spark, pipeline.plan(**again)).starting_offsets) == {topic: {"0": len(before)}}
+    pipeline.run(**again)
+    assert _told(pipeline.facts()) == _told(whole)
+    assert (pipeline.commits() > version, newest.with_suffix(".damaged").exists()) == (True, True)
+
+
+def _told(facts):
+    """The last state of each alert. Since when it is true may be a round earlier or later in a new checkpoint."""
+    return {fact.payload.fingerprint: fact.payload.state for fact in facts if isinstance(fact.payload, AlertFact)}
 
 
 def test_seeds_hold_members_queues_and_the_next_number(spark, tmp_path):

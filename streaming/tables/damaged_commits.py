@@ -1,0 +1,85 @@
+"""Commits that lost their end, or whose files of rows did, when the machine failed: Delta does not wait for the disk.
+
+An empty commit is the usual form. Delta and deltalake read it as a commit without rows, so its rows would be missing in
+silence. An object store writes a file whole or not at all.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from streaming import private_files
+from streaming.errors import CheckpointError
+from streaming.tables.storage import TextFiles, away_said, local_path
+
+LOG = "_delta_log"
+NEWEST = 100  # commits that are looked at: more than a minute of them, and a disk has everything after half a minute
+_COMMIT = re.compile(r"\d{20}\.json")
+
+
+def damaged_commits(table: str) -> list[int]:
+    """The versions among the newest that are damaged, ascending. Raises AwayError if the log cannot be read."""
+    folder = local_path(table)
+    if folder is None or not (folder / LOG).is_dir():
+        return []
+    with away_said(table):
+        commits = sorted(file for file in (folder / LOG).iterdir() if _COMMIT.fullmatch(file.name))
+        return [int(file.stem) for file in commits[-NEWEST:] if _is_damaged(folder, file)]
+
+
+def require_whole_commits(table: str) -> None:
+    """Raise CheckpointError if a commit is damaged."""
+    damaged = damaged_commits(table)
+    if damaged:
+        raise CheckpointError(
+            f"{table}/{LOG}: damaged by a failure of the machine: {_named(damaged)}. Run 'evenkeel reseed' with a new "
+            "folder for the checkpoint: it sets these commits aside, and what they had is read again"
+        )
+
+
+def set_aside(table: str, versions: Sequence[int], now_ms: int) -> None:
+    """Replace damaged commits by empty ones, so that readers go on. What is left of them is kept as ``.damaged``.
+
+    Raises CheckpointError if the first commit is one of them: it has the table's columns.
+    """
+    folder = local_path(table)
+    if folder is None or not versions:
+        return
+    if 0 in versions:
+        raise CheckpointError(
+            f"{table}/{LOG}: damaged by a failure of the machine: {_named(versions)}. Nothing else is known of this "
+            "table: delete the folders of the tables and of the checkpoint, and start 'evenkeel run'"
+        )
+    info = {"commitInfo": {"timestamp": now_ms, "operation": "WRITE", "operationParameters": {"damaged": "true"}}}
+    log = TextFiles(str(folder / LOG))
+    for version in versions:
+        name = f"{version:020}"
+        private_files.keep_as(folder / LOG / f"{name}.json", folder / LOG / f"{name}.damaged")
+        for checksum in (f".{name}.json.crc", f"{name}.crc"):
+            log.delete(checksum)
+        log.write(f"{name}.json", json.dumps(info) + "\n")
+
+
+def _is_damaged(folder: Path, commit: Path) -> bool:
+    try:
+        actions = [json.loads(line) for line in commit.read_bytes().splitlines()]
+    except ValueError:
+        return True
+    return not actions or any(_is_cut(folder, action["add"]) for action in actions if "add" in action)
+
+
+def _is_cut(folder: Path, added: dict[str, Any]) -> bool:
+    """Whether the file of rows has another size than the commit says. A file that is gone was deleted by a person or by
+    maintenance.
+    """
+    with suppress(FileNotFoundError):
+        return (folder / unquote(added["path"])).stat().st_size != int(added["size"])
+    return False
+
+
+def _named(versions: Sequence[int]) -> str:
+    return f"commit{'s' * (len(versions) > 1)} {', '.join(map(str, versions))}"

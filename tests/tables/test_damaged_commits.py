@@ -1,0 +1,95 @@
+"""Commits that a failure of the machine has damaged."""
+
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from streaming.errors import CheckpointError
+from streaming.tables.damaged_commits import NEWEST, damaged_commits, require_whole_commits, set_aside
+from streaming.tables.facts_log import FactsLog, FactsReader
+from tests.notifier.facts import NOW, alert
+from tests.tables.written import commit
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A table with four commits of a fact each."""
+    path = tmp_path / "facts"
+    for number in range(4):
+        commit(path, [alert(f"g{number}")])
+    return path
+
+
+def log_of(table: Path, version: int) -> Path:
+    return table / "_delta_log" / f"{version:020}.json"
+
+
+def rows_of(table: Path, version: int) -> Path:
+    (name,) = FactsLog(str(table)).new_files(version) or ()
+    return table / name
+
+
+def cut(file: Path, left: float) -> None:
+    file.write_bytes(file.read_bytes()[: int(left * file.stat().st_size)])
+
+
+def test_a_whole_table_is_left_as_it_is(table: Path) -> None:
+    assert damaged_commits(str(table)) == []
+    require_whole_commits(str(table))
+
+
+def test_what_is_no_table_or_no_folder_of_this_machine_has_no_damage(tmp_path: Path) -> None:
+    assert damaged_commits(str(tmp_path / "none")) == []
+    assert damaged_commits("s3://bucket/facts") == []
+
+
+@pytest.mark.parametrize("left", [0, 0.3, 0.6, 0.95])
+def test_a_commit_without_its_end_is_damaged(table: Path, left: float) -> None:
+    cut(log_of(table, 3), left)
+    with pytest.raises(
+        CheckpointError, match=r"_delta_log: damaged by .*: commit 3\. Run 'evenkeel reseed' with a new fo"
+    ):
+        require_whole_commits(str(table))
+
+
+@pytest.mark.parametrize("left", [0, 0.5])
+def test_so_is_one_whose_rows_are_cut(table: Path, left: float) -> None:
+    cut(rows_of(table, 2), left)
+    assert damaged_commits(str(table)) == [2]
+
+
+def test_files_of_rows_that_were_deleted_are_no_damage(table: Path) -> None:
+    """Maintenance deletes those that it has replaced."""
+    rows_of(table, 1).unlink()
+    assert damaged_commits(str(table)) == []
+
+
+def test_older_commits_are_not_looked_at(table: Path) -> None:
+    cut(log_of(table, 1), 0)
+    for version in range(4, NEWEST + 2):
+        log_of(table, version).write_bytes(log_of(table, 3).read_bytes())
+    assert damaged_commits(str(table)) == []
+    log_of(table, NEWEST + 1).unlink()
+    assert damaged_commits(str(table)) == [1]
+
+
+def test_readers_go_on_over_a_commit_that_was_set_aside(table: Path) -> None:
+    whole = FactsReader(table).new()
+    cut(log_of(table, 1), 0.5)
+    cut(rows_of(table, 3), 0.5)
+    damaged = damaged_commits(str(table))
+    set_aside(str(table), damaged, NOW)
+    assert (damaged, damaged_commits(str(table))) == ([1, 3], [])
+    assert [fact.group for fact in FactsReader(table).new()] == [whole[0].group, whole[2].group]
+    assert DeltaTable(str(table)).to_pyarrow_table().num_rows == 2
+    assert log_of(table, 1).with_suffix(".damaged").read_bytes()
+    commit(table, [alert("next")])
+    assert (DeltaTable(str(table)).version(), FactsReader(table).new()[-1].group) == (4, "next")
+
+
+def test_a_table_that_lost_its_first_commit_cannot_be_mended(table: Path) -> None:
+    cut(log_of(table, 0), 0)
+    with pytest.raises(CheckpointError, match=r"commit 0\. Nothing else is known of this table: delete the folders"):
+        set_aside(str(table), damaged_commits(str(table)), NOW)
+    assert log_of(table, 0).read_bytes() == b""
