@@ -23,8 +23,10 @@ from streaming.notices.notice import Notice, Text
 from streaming.secret_mask import masked
 from streaming.tables.arrow_types import arrow_schema, without_comments
 from streaming.tables.creation import create_table
+from streaming.tables.damaged_commits import set_damaged_aside
 from streaming.tables.storage import delta_uri
 from streaming.tables.version import require_known_tables
+from streaming.wall_clock import now_ms
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +77,7 @@ class NotificationsTable:
         self._folder = folder
         self._lock = Lock()
         self._left = [_Batch(path, _rows(path)) for path in _files(folder)]  # from a notifier that was killed
+        self._has_begun = False
         self._waiting: list[_Batch] = []
         self._batch = self._new_batch()
 
@@ -98,7 +101,8 @@ class NotificationsTable:
                 self._waiting.append(self._batch)
                 self._batch = self._new_batch()
         try:
-            self._queue_left_batches()
+            if not self._has_begun:
+                self._begin()
             while self._waiting:
                 self._append(self._waiting[0])
                 self._waiting.pop(0).delete_file()
@@ -108,12 +112,13 @@ class NotificationsTable:
             waiting = sum(len(batch.rows) for batch in self._waiting)
             log.warning("%d rows of %s wait: %s", waiting, NOTIFICATIONS.name, str(error).split("\n", 1)[0])
 
-    def _queue_left_batches(self) -> None:
-        """Queue rows of an earlier process, unless it had committed them and not yet deleted their file."""
-        if not self._left:
-            return
+    def _begin(self) -> None:
+        """Mend the table, and queue rows of an earlier process, unless it had committed them and not yet deleted their
+        file.
+        """
+        set_damaged_aside(self._path, now_ms())
         committed: set[str] = set()
-        if DeltaTable.is_deltatable(self._path):
+        if self._left and DeltaTable.is_deltatable(self._path):
             history = DeltaTable(self._path).history(COMMITS_READ)
             committed = {str(commit.get(BATCH)) for commit in history}
         for batch in self._left:
@@ -121,7 +126,7 @@ class NotificationsTable:
                 self._waiting.append(batch)
             else:
                 batch.delete_file()
-        self._left = []
+        self._left, self._has_begun = [], True
 
     def _append(self, batch: _Batch) -> None:
         """Append rows. The table's columns are updated first: an older evenkeel may have created it at any time.

@@ -19,8 +19,10 @@ from streaming.projections.new_facts import FactsReader, facts_between
 from streaming.projections.progress import Pending, Position, Progress, write_progress
 from streaming.projections.table import ProjectionTable, newest
 from streaming.tables.creation import create_tables
+from streaming.tables.damaged_commits import set_damaged_aside
 from streaming.tables.facts_log import FactsLog
 from streaming.tables.storage import delta_uri
+from streaming.wall_clock import now_ms
 
 POLLS_BETWEEN_CHECKS = 12  # polls without a commit, after which the log is checked
 
@@ -82,15 +84,17 @@ class Projector:
 
 
 def open_projector(tables: str, *, afresh: bool = False) -> Projector:
-    """Open a writer; ``afresh``: make all rows of facts again. The caller must have the lock of the projections.
+    """Open a writer; ``afresh``: make all rows of facts again, as for a damaged table. The caller must have the lock
+    of the projections.
 
     Raises CheckpointError if there are no facts, or others than before.
     """
     log = FactsLog(f"{tables}/{FACTS.name}")
     if not log.exists():
         raise CheckpointError(f"there are no facts in {tables} to make the other tables from")
+    damaged = [table.name for table in PROJECTIONS if set_damaged_aside(f"{tables}/{table.name}", now_ms())]
     create_tables(tables)
-    return Projector(tables, log, begin(tables, log, afresh=afresh))
+    return Projector(tables, log, begin(tables, log, afresh=afresh or bool(damaged)))
 
 
 def run_projections(tables: str, *, afresh: bool = False, tell: Tell | None = None) -> None:

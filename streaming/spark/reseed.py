@@ -5,7 +5,6 @@ the offsets in the newest commit of facts, so no record is left out. If commits 
 the first of them.
 """
 
-import logging
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -24,10 +23,8 @@ from streaming.spark.job import Plan
 from streaming.spark.kafka_offsets import Brokers
 from streaming.spark.sources import name_of
 from streaming.spark.storage import Folder
-from streaming.tables.damaged_commits import damaged_commits, set_aside
+from streaming.tables.damaged_commits import set_damaged_aside
 from streaming.wall_clock import now_ms
-
-log = logging.getLogger(__name__)
 
 GROUP = ["cluster", "consumer_group"]
 
@@ -84,10 +81,7 @@ def reseed(spark: SparkSession, plan: Plan, start: str | None = None) -> Reseede
     folder = Folder(spark, plan.checkpoint)
     refuse_existing(folder)
     table = FactsTable(spark, plan.tables)
-    damaged = damaged_commits(table.path)
-    if damaged:
-        log.warning("%s: damaged commits are set aside and read again: %s", table.path, damaged)
-        set_aside(table.path, damaged, now_ms())
+    damaged = set_damaged_aside(table.path, now_ms())
     if not table.exists() or not table.has_facts():
         raise CheckpointError(f"there are no facts in {plan.tables} to begin with: run 'evenkeel run' as it is")
     starting = start or _position(spark, plan, next(iter(table.notes(before=min(damaged, default=None))), None))

@@ -5,6 +5,7 @@ silence. An object store writes a file whole or not at all.
 """
 
 import json
+import logging
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,6 +16,8 @@ from urllib.parse import unquote
 from streaming import private_files
 from streaming.errors import CheckpointError
 from streaming.tables.storage import TextFiles, away_said, local_path
+
+log = logging.getLogger(__name__)
 
 LOG = "_delta_log"
 NEWEST = 100  # commits that are looked at: more than a minute of them, and a disk has everything after half a minute
@@ -41,27 +44,30 @@ def require_whole_commits(table: str) -> None:
         )
 
 
-def set_aside(table: str, versions: Sequence[int], now_ms: int) -> None:
-    """Replace damaged commits by empty ones, so that readers go on. What is left of them is kept as ``.damaged``.
+def set_damaged_aside(table: str, now_ms: int) -> list[int]:
+    """Replace damaged commits by empty ones, so that readers and writers go on; return their versions. What is left of
+    them is kept as ``.damaged``.
 
-    Raises CheckpointError if the first commit is one of them: it has the table's columns.
+    Raises CheckpointError if the first commit is one of them, which has the table's columns.
     """
-    folder = local_path(table)
+    folder, versions = local_path(table), damaged_commits(table)
     if folder is None or not versions:
-        return
+        return []
     if 0 in versions:
         raise CheckpointError(
-            f"{table}/{LOG}: damaged by a failure of the machine: {_named(versions)}. Nothing else is known of this "
-            "table: delete the folders of the tables and of the checkpoint, and start 'evenkeel run'"
+            f"{table}/{LOG}: damaged by a failure of the machine: {_named(versions)}, with the columns of the table: "
+            "restore a copy, or delete this table's folder"
         )
+    log.warning("%s: %s: damaged by a failure of the machine, and set aside", table, _named(versions))
     info = {"commitInfo": {"timestamp": now_ms, "operation": "WRITE", "operationParameters": {"damaged": "true"}}}
-    log = TextFiles(str(folder / LOG))
+    files = TextFiles(str(folder / LOG))
     for version in versions:
         name = f"{version:020}"
         private_files.keep_as(folder / LOG / f"{name}.json", folder / LOG / f"{name}.damaged")
         for checksum in (f".{name}.json.crc", f"{name}.crc"):
-            log.delete(checksum)
-        log.write(f"{name}.json", json.dumps(info) + "\n")
+            files.delete(checksum)
+        files.write(f"{name}.json", json.dumps(info) + "\n")
+    return versions
 
 
 def _is_damaged(folder: Path, commit: Path) -> bool:

@@ -54,6 +54,20 @@ def test_rows_whose_commit_was_the_last_that_a_process_did_are_not_written_again
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.parametrize("left", [0, 50])
+def test_a_damaged_commit_costs_its_rows_and_no_others(tmp_path: Path, folder: Path, left: int) -> None:
+    table = NotificationsTable(str(tmp_path), folder)
+    for number in (1, 2):
+        table.add(outcome(number))
+        table.write()
+    newest = max((tmp_path / "notifications" / "_delta_log").glob("*.json"))
+    newest.write_bytes(newest.read_bytes()[:left])
+    again = NotificationsTable(str(tmp_path), folder)
+    again.add(outcome(3))
+    again.write()
+    assert written(tmp_path) == ["title 1", "title 3"]
+
+
 def test_row_that_was_cut_off_costs_no_other(tmp_path: Path, folder: Path) -> None:
     killed = NotificationsTable(str(tmp_path), folder)
     killed.add(outcome(1))

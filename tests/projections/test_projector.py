@@ -264,6 +264,17 @@ def test_a_damaged_position_is_none(content: str, finished: Path, told: Path) ->
     assert all_rows(told) == all_rows(finished)
 
 
+@pytest.mark.parametrize("table", ["alerts", "group_status", "queue_findings"])
+@pytest.mark.parametrize("left", [0, 0.5])
+def test_a_table_whose_newest_commit_is_damaged_is_made_again(
+    table: str, left: float, finished: Path, told: Path
+) -> None:
+    newest = max((told / table / "_delta_log").glob("*.json"))
+    newest.write_bytes(newest.read_bytes()[: int(left * newest.stat().st_size)])
+    run_projections(str(told))
+    assert all_rows(told) == all_rows(finished)
+
+
 def test_a_position_too_old_for_the_log_starts_over(finished: Path, told: Path) -> None:
     for day, client in ((3, "c"), (4, "d")):
         commit(told / "facts", [AUDIT.member(START + day * DAY, client)])
