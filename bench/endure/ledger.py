@@ -23,7 +23,6 @@ class Ledger:
     def __init__(self, kafka: str, topic: str, partitions: int, facts: Path, cluster: str) -> None:
         self._cluster = cluster
         self._records = TopicReader(kafka, topic, partitions)
-        self._path = facts
         self._facts = FactsReader(facts)
         self._numbers = EventNumbers()
         self._blob: bytes | None = None
@@ -39,8 +38,7 @@ class Ledger:
         """
         self._count_events(self._records.new())
         self._records.go_back(offsets)
-        self._facts = FactsReader(self._path)
-        self.facts = list(filter(self._counts, self._facts.new()))
+        self.read_facts()
         self._open.clear()
         self._counted.clear()
         done = fold(None, seeds, DEFAULT_SETTINGS)
