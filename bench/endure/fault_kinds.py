@@ -17,6 +17,7 @@ from bench.endure.disks import fill, free, may_mount
 from bench.endure.fault_stage import COLLECT, DISKS, RUN, UNAVAILABLE, WEB, Stage
 from schemas.facts import Fact, MemberFact
 from streaming.wall_clock import now_ms
+from tests.damage import cut
 from tests.tables.written import commit
 
 HOUR_S, FIVE_MIN_S = 3600, 300
@@ -127,7 +128,7 @@ def _clock_wrong(ahead_s: int, stage: Stage, away_s: float) -> Wrong:
 def _damaged(find: Callable[[Stage], Path], name: Callable[[Stage], str], stage: Stage, _: float) -> Wrong:
     """The newest file loses its second half while the program is down."""
     stage.services[name(stage)].program.kill()
-    _halve(find(stage))
+    cut(find(stage))
     return []
 
 
@@ -150,7 +151,7 @@ def _needs_reseed(find: Callable[[Stage], Path], stage: Stage, _: float) -> Wron
     job = stage.services[RUN]
     job.program.kill()
     file = find(stage)
-    _halve(file)
+    cut(file)
     job.start()
     if not stage.is_reached(lambda: job.program.status is not None, NOTICED_WITHIN_S):
         return [f"that {file.relative_to(stage.folder)} is damaged is not noticed"]
@@ -166,7 +167,7 @@ def _silence_damaged(stage: Stage, _: float) -> Wrong:
     file = stage.state / "notifier" / "silences" / "damaged.json"
     file.parent.mkdir(exist_ok=True)
     file.write_text(text)
-    _halve(file)
+    cut(file)
     return []
 
 
@@ -212,11 +213,6 @@ class _Reader:
 def _count_old(snapshot: DeltaTable) -> int:
     rows = snapshot.to_pyarrow_dataset().to_table(columns=["seq"], filter=pc.field("cluster") == "old")
     return int(rows.num_rows)
-
-
-def _halve(file: Path) -> None:
-    content = file.read_bytes()
-    file.write_bytes(content[: len(content) // 2])
 
 
 def _newest(folder: Path, pattern: str) -> Path:

@@ -16,10 +16,10 @@ from streaming.projections.beginning import begin, can_go_on, start_over
 from streaming.projections.columns import rows_of
 from streaming.projections.locks import writing_alone
 from streaming.projections.new_facts import FactsReader, facts_between
-from streaming.projections.progress import Pending, Position, Progress, write_progress
+from streaming.projections.progress import Pending, Position, Progress, delete_progress, write_progress
 from streaming.projections.table import ProjectionTable, newest
 from streaming.tables.creation import create_tables
-from streaming.tables.damaged_commits import set_damaged_aside
+from streaming.tables.damaged_commits import damaged_commits, set_damaged_aside
 from streaming.tables.facts_log import FactsLog
 from streaming.tables.storage import delta_uri
 from streaming.wall_clock import now_ms
@@ -84,17 +84,25 @@ class Projector:
 
 
 def open_projector(tables: str, *, afresh: bool = False) -> Projector:
-    """Open a writer; ``afresh``: make all rows of facts again, as for a damaged table. The caller must have the lock
-    of the projections.
+    """Open a writer; ``afresh``: make all rows of facts again. The caller must have the lock of the projections.
 
     Raises CheckpointError if there are no facts, or others than before.
     """
     log = FactsLog(f"{tables}/{FACTS.name}")
     if not log.exists():
         raise CheckpointError(f"there are no facts in {tables} to make the other tables from")
-    damaged = [table.name for table in PROJECTIONS if set_damaged_aside(f"{tables}/{table.name}", now_ms())]
+    _mend(tables)
     create_tables(tables)
-    return Projector(tables, log, begin(tables, log, afresh=afresh or bool(damaged)))
+    return Projector(tables, log, begin(tables, log, afresh=afresh))
+
+
+def _mend(tables: str) -> None:
+    """Set damaged commits aside, and forget the position, so that all rows are made again."""
+    damaged = [path for table in PROJECTIONS if damaged_commits(path := f"{tables}/{table.name}")]
+    if damaged:
+        delete_progress(tables)  # first: a start that is interrupted after this makes the rows again, too
+    for path in damaged:
+        set_damaged_aside(path, now_ms())
 
 
 def run_projections(tables: str, *, afresh: bool = False, tell: Tell | None = None) -> None:

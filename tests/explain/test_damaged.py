@@ -12,13 +12,10 @@ from deltalake import write_deltalake
 
 from schemas.tables import QUEUE_ASSIGNMENTS
 from streaming.cli import main
+from tests.damage import cut
 from tests.explain.facts import T0, Teller
 from tests.explain.test_read_facts import stand
 from tests.tables.written import EPOCH, commit
-
-
-def cut_off(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 def changed_inside(path: Path) -> None:
@@ -34,7 +31,7 @@ def made_a_folder(path: Path) -> None:
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
-    "cut off": cut_off,
+    "cut off": cut,
     "empty": lambda path: path.write_bytes(b""),
     "other bytes": lambda path: path.write_bytes(os.urandom(500)),
     "changed inside": changed_inside,

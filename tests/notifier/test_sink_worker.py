@@ -20,6 +20,7 @@ from streaming.notifier.sink_worker import SinkWorker, WorkerSettings
 from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.sinks.pagerduty import PagerDutySink
 from streaming.sinks.sink import Message, Sink
+from tests.damage import cut
 from tests.notifier.facts import NOW, S, alert
 from tests.notifier.receiver import AT_ONCE
 from tests.sinks.server import Answer, Server
@@ -232,10 +233,6 @@ def test_restart_repeats_nothing_that_was_told(bench: Make) -> None:
         assert [action for action, _ in events(server)] == ["trigger", "resolve"]
 
 
-def halve(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-
-
 def test_a_damaged_state_file_is_put_aside_and_all_but_its_newest_page_is_known(
     bench: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -243,14 +240,14 @@ def test_a_damaged_state_file_is_put_aside_and_all_but_its_newest_page_is_known(
         pager = bench(server.url)
         for at, group in enumerate("abc"):
             pager.turn(at, [alert(group)])
-        halve(tmp_path / "pager.json")
+        cut(tmp_path / "pager.json")
         pager.restart()
         pager.turn(10, [resolved(10, "a")])
         pager.turn(20, [resolved(20, "b"), resolved(20, "c")])
-        told = events(server)
-    a, b, c = (key for _, key in told[:3])
-    assert sorted(told[3:5]) == sorted([("resolve", a), ("trigger", c)])
-    assert sorted(told[5:]) == sorted([("resolve", b), ("resolve", c)])
+        sent = events(server)
+    a, b, c = (key for _, key in sent[:3])
+    assert sorted(sent[3:5]) == sorted([("resolve", a), ("trigger", c)])
+    assert sorted(sent[5:]) == sorted([("resolve", b), ("resolve", c)])
     assert "renamed to .damaged; the file saved before it is used" in caplog.text
     assert (tmp_path / "pager.damaged").exists()
 
@@ -262,7 +259,7 @@ def test_if_the_file_before_is_damaged_as_well_what_fires_is_sent_again_under_it
         pager = bench(server.url)
         pager.turn(0, [alert()])
         for name in ("pager.json", "pager.before"):
-            halve(tmp_path / name)
+            cut(tmp_path / name)
         pager.restart()
         pager.turn(10)
         assert len(server.got) == 2

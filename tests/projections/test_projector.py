@@ -18,6 +18,7 @@ from streaming.projections.progress import delete_progress, read_progress
 from streaming.projections.projector import open_projector, rebuild, run_projections
 from streaming.projections.table import ProjectionTable
 from streaming.tables.creation import delta_properties
+from tests.damage import cut
 from tests.projections.story import START, all_rows, one, read, rows, three_days
 from tests.tables.telling import DAY, HOUR, Teller, quarantined
 from tests.tables.written import commit
@@ -269,8 +270,19 @@ def test_a_damaged_position_is_none(content: str, finished: Path, told: Path) ->
 def test_a_table_whose_newest_commit_is_damaged_is_made_again(
     table: str, left: float, finished: Path, told: Path
 ) -> None:
-    newest = max((told / table / "_delta_log").glob("*.json"))
-    newest.write_bytes(newest.read_bytes()[: int(left * newest.stat().st_size)])
+    cut(max((told / table / "_delta_log").glob("*.json")), left)
+    run_projections(str(told))
+    assert all_rows(told) == all_rows(finished)
+
+
+def test_a_damaged_table_is_made_again_also_if_the_first_start_is_interrupted(
+    finished: Path, told: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut(max((told / "alerts" / "_delta_log").glob("*.json")), 0)
+    with monkeypatch.context() as killed:
+        killed.setattr(projector, "begin", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run_projections(str(told))
     run_projections(str(told))
     assert all_rows(told) == all_rows(finished)
 

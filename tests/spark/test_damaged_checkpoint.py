@@ -5,6 +5,7 @@ import pytest
 from streaming.errors import CheckpointError
 from streaming.spark.checkpoint import checkpoint_in, create, new_identity
 from streaming.tables.storage import TextFiles
+from tests.damage import cut
 from tests.spark.pipeline import Pipeline, fleet, lines_of
 
 SOURCE, SHARDS = "topic events", 4
@@ -76,10 +77,6 @@ def test_a_whole_checkpoint_is_left_as_it_is(files, caplog):
     assert (checkpoint.pending(), checkpoint.done(), caplog.text) == (5, 4, "")
 
 
-def halve(path):
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
 @pytest.fixture
 def kept(spark, tmp_path):
     """A job that has read the first half of its files, with the lines of the second half."""
@@ -98,7 +95,7 @@ def newest(folder):
 def test_a_batch_whose_commit_is_damaged_runs_again_and_its_facts_are_not_repeated(kept):
     pipeline, rest = kept
     facts = pipeline.rows()
-    halve(newest(pipeline.checkpoint / "commits"))
+    cut(newest(pipeline.checkpoint / "commits"))
     pipeline.run()
     assert pipeline.rows() == facts
     pipeline.drop(rest)
@@ -112,7 +109,7 @@ def test_a_batch_whose_commit_is_damaged_runs_again_and_its_facts_are_not_repeat
 def test_damaged_offsets_of_a_batch_are_named_with_what_to_do(kept):
     pipeline, rest = kept
     file = newest(pipeline.checkpoint / "offsets")
-    halve(file)
+    cut(file)
     pipeline.drop(rest)
     with pytest.raises(CheckpointError, match=rf"damaged: offsets/{file.name}: .* 'evenkeel reseed' "):
         pipeline.run()

@@ -12,6 +12,7 @@ from streaming.errors import CheckpointError, SourceError
 from streaming.spark.facts import FactsTable
 from streaming.spark.reseed import reseed
 from tests.core.fleet import Fleet
+from tests.damage import cut
 from tests.spark.pipeline import Pipeline, lines_of
 from tests.spark.test_kafka import send_events
 
@@ -87,7 +88,7 @@ def test_a_commit_of_facts_that_is_damaged_is_read_again(spark, kafka, topic, tm
     version = pipeline.commits()
     log = tmp_path / "tables" / "facts" / "_delta_log"
     newest = log / f"{version:020}.json"
-    newest.write_bytes(newest.read_bytes()[: int(left * newest.stat().st_size)])
+    cut(newest, left)
 
     with pytest.raises(
         CheckpointError, match=rf"damaged by a failure of the machine: commit {version}\. Run 'evenkeel res"

@@ -8,6 +8,7 @@ from deltalake import DeltaTable
 from streaming.errors import CheckpointError
 from streaming.tables.damaged_commits import NEWEST, damaged_commits, require_whole_commits, set_damaged_aside
 from streaming.tables.facts_log import FactsLog, FactsReader
+from tests.damage import cut
 from tests.notifier.facts import NOW, alert
 from tests.tables.written import commit
 
@@ -28,10 +29,6 @@ def log_of(table: Path, version: int) -> Path:
 def rows_of(table: Path, version: int) -> Path:
     (name,) = FactsLog(str(table)).new_files(version) or ()
     return table / name
-
-
-def cut(file: Path, left: float) -> None:
-    file.write_bytes(file.read_bytes()[: int(left * file.stat().st_size)])
 
 
 def test_a_whole_table_is_left_as_it_is(table: Path) -> None:
