@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from kafka import KafkaConsumer
+from kafka import KafkaConsumer, TopicPartition
 
 from schemas.events import AnyEvent, Round
 from schemas.records import group_key
@@ -84,6 +84,28 @@ def test_what_is_told_while_kafka_is_away_arrives_afterwards_once_and_in_order(b
     arrived = read(broker, len(events))
     assert {key for key, _ in arrived} == {group_key("c", "orders").encode()}
     assert [event for _, event in arrived] == events
+
+
+def test_a_producer_is_quiet_while_no_partition_has_a_leader(broker: LoopbackKafka) -> None:
+    # as long as Kafka stops, it answers that no partition has a leader
+    producer = make_producer(broker.bootstrap_servers, {"metadata_max_age_ms": 50})
+    with closing(producer):
+        producer.send(TOPIC, b"before", partition=0).get(30)
+        client, turns = producer._sender._client, 0
+        poll = client.poll
+
+        def counted(timeout_ms: float) -> object:
+            nonlocal turns
+            turns += 1
+            return poll(timeout_ms=timeout_ms)
+
+        broker.stop()
+        assert producer._metadata.leader_for_partition(TopicPartition(TOPIC, 0)) == -1
+        client.poll = counted
+        time.sleep(2)
+        assert turns < 200  # without our client's care: tens of thousands
+        broker.start()
+        assert producer.send(TOPIC, b"after", partition=0).get(60).offset == 1
 
 
 def test_another_collector_of_the_cluster_is_seen(broker: LoopbackKafka) -> None:

@@ -9,7 +9,9 @@ from threading import Condition, Event, Thread
 from typing import Any, TypeVar
 
 from kafka import KafkaProducer
+from kafka.cluster import ClusterMetadata
 from kafka.errors import KafkaError
+from kafka.future import Future
 from kafka.net.compat import KafkaNetClient
 
 from schemas.events import AnyEvent
@@ -53,6 +55,7 @@ def opened(kind: Callable[..., T], options: Mapping[str, Any]) -> T:
 
     def make(**configs: Any) -> KafkaNetClient:
         made.append(KafkaNetClient(**configs))
+        _ask_once(made[-1].cluster)
         return made[-1]
 
     try:
@@ -61,6 +64,21 @@ def opened(kind: Callable[..., T], options: Mapping[str, Any]) -> T:
         for client in made:
             client.close()
         raise
+
+
+def _ask_once(metadata: ClusterMetadata) -> None:
+    """Let nobody ask for new metadata while an answer is awaited.
+
+    While a partition has no leader, the sender of kafka-python (3.0.12) asks in each turn, and each time it wakes
+    itself for the next turn. It took a core of the processor from when Kafka stopped until Kafka was back.
+    """
+    request = metadata.request_update
+
+    def request_once() -> Future:
+        awaited = metadata._future
+        return awaited if metadata.need_update and awaited is not None and not awaited.is_done else request()
+
+    metadata.request_update = request_once
 
 
 def check_reachable(servers: list[str]) -> None:
