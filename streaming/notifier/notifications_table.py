@@ -23,7 +23,7 @@ from streaming.notices.notice import Notice, Text
 from streaming.secret_mask import masked
 from streaming.tables.arrow_types import arrow_schema, without_comments
 from streaming.tables.creation import create_table
-from streaming.tables.damaged_commits import set_damaged_aside
+from streaming.tables.damaged_commits import say_mended, set_damaged_aside
 from streaming.tables.storage import delta_uri
 from streaming.tables.version import require_known_tables
 from streaming.wall_clock import now_ms
@@ -116,7 +116,7 @@ class NotificationsTable:
         """Mend the table, and queue rows of an earlier process, unless it had committed them and not yet deleted their
         file.
         """
-        set_damaged_aside(self._path, now_ms())
+        say_mended(self._path, set_damaged_aside(self._path, now_ms()))
         committed: set[str] = set()
         if self._left and DeltaTable.is_deltatable(self._path):
             history = DeltaTable(self._path).history(COMMITS_READ)

@@ -19,7 +19,7 @@ from streaming.projections.new_facts import FactsReader, facts_between
 from streaming.projections.progress import Pending, Position, Progress, delete_progress, write_progress
 from streaming.projections.table import ProjectionTable, newest
 from streaming.tables.creation import create_tables
-from streaming.tables.damaged_commits import damaged_commits, set_damaged_aside
+from streaming.tables.damaged_commits import damaged_commits, say_mended, set_damaged_aside
 from streaming.tables.facts_log import FactsLog
 from streaming.tables.storage import delta_uri
 from streaming.wall_clock import now_ms
@@ -102,7 +102,7 @@ def _mend(tables: str) -> None:
     if damaged:
         delete_progress(tables)  # first: a start that is interrupted after this makes the rows again, too
     for path in damaged:
-        set_damaged_aside(path, now_ms())
+        say_mended(path, set_damaged_aside(path, now_ms()))
 
 
 def run_projections(tables: str, *, afresh: bool = False, tell: Tell | None = None) -> None:

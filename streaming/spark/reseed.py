@@ -23,7 +23,7 @@ from streaming.spark.job import Plan
 from streaming.spark.kafka_offsets import Brokers
 from streaming.spark.sources import name_of
 from streaming.spark.storage import Folder
-from streaming.tables.damaged_commits import set_damaged_aside
+from streaming.tables.damaged_commits import say_mended, set_damaged_aside
 from streaming.wall_clock import now_ms
 
 GROUP = ["cluster", "consumer_group"]
@@ -96,6 +96,7 @@ def reseed(spark: SparkSession, plan: Plan, start: str | None = None) -> Reseede
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or plan.shards)
     made = new_identity(name_of(plan.source), plan.shards, partitions)
     create(folder, msgspec.structs.replace(made, seeded=True, starting_offsets=starting))
+    say_mended(table.path, damaged)
     return Reseeded(int(counts[0]), int(counts[1]), starting)
 
 

@@ -20,12 +20,17 @@ from streaming.tables.storage import TextFiles, away_said, local_path
 log = logging.getLogger(__name__)
 
 LOG = "_delta_log"
+SET_ASIDE = {"damaged": "true"}  # in the commit that replaces a damaged one
+MENDED = ".mended"  # a file beside such a commit, once what it had was read again
 NEWEST = 100  # commits that are looked at: more than a minute of them, and a disk has everything after half a minute
 _COMMIT = re.compile(r"\d{20}\.json")
 
 
 def damaged_commits(table: str) -> list[int]:
-    """The versions among the newest that are damaged, ascending. Raises AwayError if the log cannot be read."""
+    """The versions among the newest that are damaged, ascending; also those that were set aside, until ``say_mended``.
+
+    Raises AwayError if the log cannot be read.
+    """
     folder = local_path(table)
     if folder is None or not (folder / LOG).is_dir():
         return []
@@ -46,7 +51,7 @@ def require_whole_commits(table: str) -> None:
 
 def set_damaged_aside(table: str, now_ms: int) -> list[int]:
     """Replace damaged commits by empty ones, so that readers and writers go on; return their versions. What is left of
-    them is kept as ``.damaged``.
+    them is kept as ``.damaged``. They count as damaged until ``say_mended``: the caller may be interrupted before.
 
     Raises CheckpointError if the first commit is one of them, which has the table's columns.
     """
@@ -59,10 +64,12 @@ def set_damaged_aside(table: str, now_ms: int) -> list[int]:
             "restore a copy, or delete this table's folder"
         )
     log.warning("%s: %s: damaged by a failure of the machine, and set aside", table, _named(versions))
-    info = {"commitInfo": {"timestamp": now_ms, "operation": "WRITE", "operationParameters": {"damaged": "true"}}}
+    info = {"commitInfo": {"timestamp": now_ms, "operation": "WRITE", "operationParameters": SET_ASIDE}}
     files = TextFiles(str(folder / LOG))
     for version in versions:
         name = f"{version:020}"
+        if _is_set_aside(_actions(folder / LOG / f"{name}.json")):
+            continue
         private_files.keep_as(folder / LOG / f"{name}.json", folder / LOG / f"{name}.damaged")
         for checksum in (f".{name}.json.crc", f"{name}.crc"):
             files.delete(checksum)
@@ -70,12 +77,32 @@ def set_damaged_aside(table: str, now_ms: int) -> list[int]:
     return versions
 
 
+def say_mended(table: str, versions: Sequence[int]) -> None:
+    """What these commits had was read again, or is given up: they no longer count as damaged."""
+    folder = local_path(table)
+    if folder is None:
+        return
+    for version in versions:
+        TextFiles(str(folder / LOG)).write(f"{version:020}{MENDED}", "")
+
+
 def _is_damaged(folder: Path, commit: Path) -> bool:
-    try:
-        actions = [json.loads(line) for line in commit.read_bytes().splitlines()]
-    except ValueError:
-        return True
+    actions = _actions(commit)
+    if _is_set_aside(actions):
+        return not commit.with_suffix(MENDED).exists()
     return not actions or any(_is_cut(folder, action["add"]) for action in actions if "add" in action)
+
+
+def _actions(commit: Path) -> list[dict[str, Any]]:
+    """The commit; an empty list if it is cut."""
+    try:
+        return [json.loads(line) for line in commit.read_bytes().splitlines()]
+    except ValueError:
+        return []
+
+
+def _is_set_aside(actions: Sequence[dict[str, Any]]) -> bool:
+    return any(action.get("commitInfo", {}).get("operationParameters") == SET_ASIDE for action in actions)
 
 
 def _is_cut(folder: Path, added: dict[str, Any]) -> bool:

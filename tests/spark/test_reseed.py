@@ -71,7 +71,7 @@ def test_open_alerts_go_on_under_another_shard_count(spark, kafka, topic, tmp_pa
 
 
 @pytest.mark.parametrize("left", [0, 0.5])
-def test_a_commit_of_facts_that_is_damaged_is_read_again(spark, kafka, topic, tmp_path, left):
+def test_a_commit_of_facts_that_is_damaged_is_read_again(spark, kafka, topic, tmp_path, left, monkeypatch):
     """As after a failure of the machine. The first half has a healthy group, the second one has the alert."""
     pipeline = Pipeline(spark, tmp_path, Source(topic=topic, bootstrap_servers=kafka.bootstrap_servers))
     fleet = Fleet()
@@ -95,10 +95,20 @@ def test_a_commit_of_facts_that_is_damaged_is_read_again(spark, kafka, topic, tm
     ):
         pipeline.run()
     again = {"checkpoint": str(tmp_path / "again")}
+    with monkeypatch.context() as patch:
+        patch.setattr("streaming.spark.reseed.run_projections", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            reseed(spark, pipeline.plan(**again))
+    with pytest.raises(CheckpointError, match=rf"commit {version}\. Run 'evenkeel reseed'"):
+        pipeline.run()
     assert msgspec.json.decode(reseed(spark, pipeline.plan(**again)).starting_offsets) == {topic: {"0": len(before)}}
     pipeline.run(**again)
     assert _told(pipeline.facts()) == _told(whole)
     assert (pipeline.commits() > version, newest.with_suffix(".damaged").exists()) == (True, True)
+
+
+def interrupted(_):
+    raise KeyboardInterrupt
 
 
 def _told(facts):

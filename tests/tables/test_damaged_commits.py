@@ -6,7 +6,13 @@ import pytest
 from deltalake import DeltaTable
 
 from streaming.errors import CheckpointError
-from streaming.tables.damaged_commits import NEWEST, damaged_commits, require_whole_commits, set_damaged_aside
+from streaming.tables.damaged_commits import (
+    NEWEST,
+    damaged_commits,
+    require_whole_commits,
+    say_mended,
+    set_damaged_aside,
+)
 from streaming.tables.facts_log import FactsLog, FactsReader
 from tests.damage import cut
 from tests.notifier.facts import NOW, alert
@@ -76,12 +82,24 @@ def test_readers_go_on_over_a_commit_that_was_set_aside(table: Path) -> None:
     cut(log_of(table, 1), 0.5)
     cut(rows_of(table, 3), 0.5)
     assert set_damaged_aside(str(table), NOW) == [1, 3]
+    say_mended(str(table), [1, 3])
     assert set_damaged_aside(str(table), NOW) == []
     assert [fact.group for fact in FactsReader(table).new()] == [whole[0].group, whole[2].group]
     assert DeltaTable(str(table)).to_pyarrow_table().num_rows == 2
     assert log_of(table, 1).with_suffix(".damaged").read_bytes()
     commit(table, [alert("next")])
     assert (DeltaTable(str(table)).version(), FactsReader(table).new()[-1].group) == (4, "next")
+
+
+def test_a_commit_that_was_set_aside_is_damaged_until_it_is_mended(table: Path) -> None:
+    cut(log_of(table, 2), 0.5)
+    left = log_of(table, 2).read_bytes()
+    assert [set_damaged_aside(str(table), now) for now in (NOW, NOW + 1)] == [[2], [2]]
+    with pytest.raises(CheckpointError, match=r"commit 2\. Run 'evenkeel reseed'"):
+        require_whole_commits(str(table))
+    assert log_of(table, 2).with_suffix(".damaged").read_bytes() == left
+    say_mended(str(table), [2])
+    require_whole_commits(str(table))
 
 
 def test_a_table_that_lost_its_first_commit_cannot_be_mended(table: Path) -> None:
