@@ -137,9 +137,14 @@ def _newest_offsets(stage: Stage) -> Path:
 
 
 def _committed_changelog(stage: Stage) -> Path:
-    """The changelog that the next batch begins with. One of a batch that was not committed is written once more."""
+    """The changelog that the next batch begins with. One of a batch that was not committed is written once more.
+
+    If there is a snapshot of that version already, it is the snapshot: Spark reads it instead of the changelog.
+    """
     batch = max(int(file.name) for file in (stage.checkpoint / "commits").glob("[0-9]*"))
-    return _newest(stage.checkpoint, f"state/0/*/{batch + 1}.changelog")
+    changelog = _newest(stage.checkpoint, f"state/0/*/{batch + 1}.changelog")
+    snapshot = changelog.with_suffix(".zip")
+    return snapshot if snapshot.exists() else changelog
 
 
 def _newest_facts(stage: Stage) -> Path:

@@ -43,7 +43,7 @@ DEPLOY_EVERY_S = 5.0  # so that new facts come every few seconds
 RESTARTS_AFTER_S = 10.0  # RestartSec= of the units
 NEVER_AGAIN = (0, 2)  # exit statuses after which systemd does not start it again
 STARTS_WITHIN_S = 1200
-TRIGGER_S = 10  # not the default, 1: several stages share a machine, and half of what a quiet job takes is triggers
+TRIGGER_S = 20  # not the default, 1: several stages share a machine, and half of what a quiet job takes is triggers
 LOOK_S = 0.5
 COMMAND_WITHIN_S = 300  # maintenance of the job takes minutes on a machine that does other work
 DISKS = ("tables", "checkpoint", "state", "logs")
