@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql.streaming import StreamingQuery
 
 from streaming import errors
-from streaming.errors import MonitorError
+from streaming.errors import AwayError, MonitorError
 
 log = logging.getLogger(__name__)
 _OURS = re.compile(r"streaming\.errors\.(\w+): (.+)")
@@ -17,6 +17,11 @@ _CAUSE = re.compile(r"^(?:Caused by: |: )?((?!py4j\.)[\w.$]+(?:Error|Exception):
 # What Java says of a file that lost its end, or whose content is another: offsets, changelogs, snapshots of the state.
 _MAY_BE_DAMAGE = re.compile(r"\b(EOF|Checksum|RocksDB)Exception\b|StateStore|UnsafeRow")
 _OF_DAMAGE = "; if it fails so at each start, a file of the checkpoint is damaged: run 'evenkeel reseed'"
+# What Java says if something else is away: Kafka's clients in the driver, Spark's reader in a task, any writer.
+_AWAY = (
+    (re.compile("a node assignment|fetching topic metadata|Cannot fetch record for offset"), "Kafka does not answer"),
+    (re.compile("No space left on device"), "the disk of the tables, the checkpoint or spark.local.dir is full"),
+)
 
 
 def explained(query: StreamingQuery) -> MonitorError:
@@ -35,6 +40,9 @@ def explain(name: str, message: str, root: str) -> MonitorError:
         kind, text = ours[-1]
         return getattr(errors, kind, MonitorError)(text.strip())
     said = (_CAUSE.findall(root) or root.splitlines()[:1])[-1]
+    for pattern, what in _AWAY:
+        if pattern.search(said):
+            return AwayError(f"query {name} failed: {what} ({said})")
     return MonitorError(f"query {name} failed: {said}{_OF_DAMAGE if _MAY_BE_DAMAGE.search(said) else ''}")
 
 

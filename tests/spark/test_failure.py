@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.errors import MonitorError, StateVersionError
+from streaming.errors import AwayError, MonitorError, StateVersionError
 from streaming.spark.failure import explain
 
 pytestmark = pytest.mark.spark
@@ -50,6 +50,22 @@ def test_what_may_be_a_damaged_checkpoint_is_said_with_what_to_do(root: str, may
     said = str(explain("detection", "whatever", root))
     assert said.startswith(f"query detection failed: {root}")
     assert said.endswith(": run 'evenkeel reseed'") is may_be_damage
+
+
+@pytest.mark.parametrize(
+    ("root", "what"),
+    [
+        ("TimeoutException: Timed out waiting for a node assignment. Call: listNodes", "Kafka does not answer"),
+        ("TimeoutException: Timeout expired while fetching topic metadata", "Kafka does not answer"),
+        ("TimeoutException: Cannot fetch record for offset 7 in 120000 milliseconds", "Kafka does not answer"),
+        ("java.io.IOException: No space left on device", "the disk of the tables, the checkpoint or"),
+    ],
+)
+def test_what_is_away_is_said(root: str, what: str) -> None:
+    error = explain("detection", "whatever", root)
+    assert type(error) is AwayError
+    assert str(error).startswith(f"query detection failed: {what}")
+    assert str(error).endswith(f"({root})")
 
 
 def test_what_is_raised_on_purpose_keeps_its_kind() -> None:
