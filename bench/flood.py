@@ -17,12 +17,16 @@ CONNECTIONS = 450  # fewer than web lets in, so that it closes none of them
 GIVEN_UP_AFTER_S = 60.0
 LOOK_S = 0.5
 MB = 1 << 20
+Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class _Flood:
-    def __init__(self, address: str) -> None:
+    """``keeps_open``: whether connections stay open, as those of browsers, or not, as those of Kubernetes' probes."""
+
+    def __init__(self, address: str, keeps_open: bool = True) -> None:
+        self._keeps_open = keeps_open
         self._host, self._port = urlsplit(address).hostname or "", urlsplit(address).port or 80
-        self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self._free: list[Connection] = []
         self._open = 0
         self.outcomes = Counter[str]()
         self.took_s: dict[str, list[float]] = {}
@@ -31,38 +35,34 @@ class _Flood:
         if not self._free and self._open >= CONNECTIONS:
             self.outcomes["not sent"] += 1
             return
-        began, outcome = time.monotonic(), "failed"
+        connection = self._free.pop() if self._free else None
+        self._open += connection is None  # before anything waits, so that other requests count it
+        began, outcome, is_kept = time.monotonic(), "failed", False
         try:
-            outcome = str(await asyncio.wait_for(self._ask(path), GIVEN_UP_AFTER_S))
+            code, is_kept = await asyncio.wait_for(self._ask(path, connection), GIVEN_UP_AFTER_S)
+            outcome = str(code)
             self.took_s.setdefault(outcome, []).append(time.monotonic() - began)
         except (OSError, ValueError, EOFError, asyncio.TimeoutError):
             pass
+        self._open -= not is_kept
         self.outcomes[outcome] += 1
 
-    async def _ask(self, path: str) -> int:
-        """Ask on a connection that is free, or on a new one. One that fails is closed."""
-        self._open += not self._free
-        connection = self._free.pop() if self._free else None
-        try:
-            reader, writer = connection or await asyncio.open_connection(self._host, self._port)
-        except BaseException:
-            self._open -= 1
-            raise
+    async def _ask(self, path: str, connection: Connection | None) -> tuple[int, bool]:
+        """Ask on this connection, or on a new one: the status, and whether the connection stays open."""
+        reader, writer = connection or await asyncio.open_connection(self._host, self._port)
+        is_kept = False
         try:
             writer.write(f"GET {path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\n\r\n".encode())
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
             length = int(head.partition("content-length:")[2].partition("\r\n")[0])
             await reader.readexactly(length)
-        except BaseException:
-            self._open -= 1
-            writer.transport.abort()
-            raise
-        if head.startswith("http/1.1") and "connection: close" not in head:
-            self._free.append((reader, writer))
-        else:
-            self._open -= 1
-            writer.transport.abort()
-        return int(head.split(" ", 2)[1])
+            is_kept = self._keeps_open and head.startswith("http/1.1") and "connection: close" not in head
+        finally:
+            if is_kept:
+                self._free.append((reader, writer))
+            else:
+                writer.transport.abort()
+        return int(head.split(" ", 2)[1]), is_kept
 
     def close(self) -> None:
         for _, writer in self._free:
@@ -77,7 +77,7 @@ def flood(address: str, paths: Sequence[str], rate: float, seconds: float, proce
 async def _flood(
     address: str, paths: Sequence[str], rate: float, seconds: float, process: psutil.Process
 ) -> dict[str, Any]:
-    one, health, rss_mb = _Flood(address), _Flood(address), [process.memory_info().rss / MB]
+    one, health, rss_mb = _Flood(address), _Flood(address, keeps_open=False), [process.memory_info().rss / MB]
     loop, sent, looked_s = asyncio.get_running_loop(), 0, 0.0
     began, asking = loop.time(), set[asyncio.Task[None]]()
     while (elapsed_s := loop.time() - began) < seconds:

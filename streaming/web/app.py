@@ -28,7 +28,7 @@ from streaming.web.pages.silences import add_silence, end_silence, silences_page
 from streaming.web.rendering import address
 from streaming.web.request_values import Form, PostedForms, number, one_of, text
 from streaming.web.security.access import Access
-from streaming.web.security.guard import KEPT, WITHOUT_USER, Guard
+from streaming.web.security.guard import CHANGES, KEPT, WITHOUT_USER, Guard
 from streaming.web.settings import WebSettings
 from streaming.web.words import WORDS
 
@@ -36,7 +36,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 PAGES = ("silences", "health", "plan")
 YEAR_S = 31_536_000
 HEARTBEAT_S = 20.0
-MOST_STREAMS = 300  # each open page has one; the guard's other requests are for pages
+MOST_STREAMS = 300  # each open page has one
 STREAM_S = 600.0  # then a browser connects again, so that a user who lost the right to read gets nothing more
 
 
@@ -64,7 +64,7 @@ def web_app(settings: WebSettings, watch: Watch, exposed: Exposed | None = None)
             Route("/open", open_link),
             Route("/silence", silencing.posted(partial(add_silence, context)), methods=["POST"]),
             Route("/silence/end", silencing.posted(partial(end_silence, context)), methods=["POST"]),
-            Route("/changes", changes(context)),
+            Route(CHANGES, changes(context)),
             Route("/language", partial(choice, LANGUAGE_COOKIE, WORDS, "en")),
             Route("/zone", partial(choice, ZONE_COOKIE, ZONES, "local")),
             Route("/static/{name}", partial(static, context)),

@@ -29,7 +29,9 @@ from streaming.wording.times import zone_then
 LANGUAGE_COOKIE = "language"
 ZONE_COOKIE, ZONES = "zone", ("utc", "local")  # the reader's choice
 BROWSER_COOKIE = "browser_zone"  # the script sets it
-PAGE_THREADS = 16  # for requests that may read tables; so some threads stay free for users, silences and metrics
+# For requests that may read tables. Python runs one thread at a time, so each more lets the server wait longer for its
+# turn. There must be some beside those that read a group, or wait for that (READS_AT_ONCE).
+PAGE_THREADS = 8
 _ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,2}")
 
 

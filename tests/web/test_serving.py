@@ -116,8 +116,12 @@ def test_forms_that_are_never_sent_whole_keep_nobody_out(settings: WebSettings, 
         assert time.monotonic() - began < 5
 
 
-def test_health_is_answered_while_as_many_requests_as_may_be_are(settings: WebSettings, watch: Watch) -> None:
+def test_health_and_streams_are_answered_while_as_many_requests_as_may_be_are(
+    settings: WebSettings, watch: Watch
+) -> None:
     guard = Guard(web_app(settings, watch), Access(settings.access))
     guard._at_once = MOST_AT_ONCE
-    assert ask(guard, "/").status == 503
+    refused = ask(guard, "/")
+    assert (refused.status, refused.headers["retry-after"]) == (503, "2")
     assert ask(guard, "/healthz").status == 200
+    assert ask(guard, "/changes").status == 200

@@ -19,12 +19,20 @@ from streaming.web.live.group_reader import read_now
 from streaming.web.live.watch import Changes, Watch
 from streaming.web.settings import WebSettings
 from tests.tables.written import commit
-from tests.web.browser import MISSING, browser, driver
+from tests.web.browser import MISSING, Browser, browser, driver
 from tests.web.made_tables import CLUSTER, facts_named, health_of
 from tests.web.screenshots import served
 from tests.web.test_overview import status
 
 ORDERS = (CLUSTER, "orders")
+REFUSED_ONCE = """
+const real = window.fetch;
+window.fetch = (...asked) => {
+  window.fetch = real;
+  window.refused = true;
+  return Promise.resolve(new Response("Too many requests at once.", { status: 503 }));
+};
+"""
 
 
 def split(facts: list[Fact], seconds: float) -> tuple[list[Fact], list[Fact]]:
@@ -173,8 +181,7 @@ def live(begun: tuple[Path, list[Fact]], settings: WebSettings) -> Iterator[tupl
 def test_a_page_that_is_open_shows_what_happens(live: tuple[str, Path, list[Fact]]) -> None:
     address, folder, later = live
     with driver() as chromedriver, browser(chromedriver) as page:
-        page.open(f"{address}/group?cluster={CLUSTER}&group=orders")
-        page.wait_for("return document.getElementById('live') && !document.getElementById('live').hidden")
+        _open_live(page, f"{address}/group?cluster={CLUSTER}&group=orders")
         assert "consumed twice" not in page.text()
         page.run("window.stayed = true")
         commit(folder / "facts", later)
@@ -183,3 +190,20 @@ def test_a_page_that_is_open_shows_what_happens(live: tuple[str, Path, list[Fact
         page.wait_for("return document.querySelectorAll('.m-duplicated').length > 0", seconds=30)
         assert page.run("return window.stayed") is True
         assert page.faults() == []
+
+
+@pytest.mark.chromium
+@pytest.mark.skipif(bool(MISSING), reason=MISSING)
+def test_a_page_that_was_refused_asks_again(live: tuple[str, Path, list[Fact]]) -> None:
+    address, folder, later = live
+    with driver() as chromedriver, browser(chromedriver) as page:
+        _open_live(page, f"{address}/group?cluster={CLUSTER}&group=orders")
+        page.run(REFUSED_ONCE)
+        commit(folder / "facts", later)
+        page.wait_for("return document.body.innerText.includes('consumed twice')", seconds=30)
+        assert page.run("return window.refused") is True
+
+
+def _open_live(page: Browser, address: str) -> None:
+    page.open(address)
+    page.wait_for("return document.getElementById('live') && !document.getElementById('live').hidden")

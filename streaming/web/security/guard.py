@@ -17,7 +17,8 @@ log.addFilter(OnceAMinute())
 FAILED = "evenkeel could not make this page. Its log says why."
 LONGEST_ADDRESS = 8_000
 WITHOUT_USER = frozenset({"/healthz"})  # it reports only that the process lives
-MOST_AT_ONCE = 400  # each open page has one that waits for changes
+MOST_AT_ONCE = 100  # requests: two or three seconds of work (docs/performance.md). More wait longer than readers do
+CHANGES = "/changes"  # the streams of open pages: they cost no work, and have a limit of their own
 # They limit a browser: nothing from other sites, nothing inline, no frame, no stored copy.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
@@ -62,7 +63,8 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, send_with_headers)
             return
-        self._at_once += 1
+        is_counted = scope["path"] != CHANGES
+        self._at_once += is_counted
         try:
             await self._app(scope, receive, send_with_headers)
         except Exception:
@@ -70,7 +72,7 @@ class Guard:
             if not has_begun:
                 await PlainTextResponse(FAILED, 500)(scope, receive, send_with_headers)
         finally:
-            self._at_once -= 1
+            self._at_once -= is_counted
 
     async def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
@@ -84,7 +86,7 @@ class Guard:
             return None
         if is_embedded_elsewhere(headers.get("sec-fetch-site", ""), headers.get("sec-fetch-mode", "")):
             return PlainTextResponse("A page of another site asks for this.", 403)
-        if self._at_once >= MOST_AT_ONCE:
+        if self._at_once >= MOST_AT_ONCE and scope["path"] != CHANGES:
             return PlainTextResponse("Too many requests at once.", 503, {"Retry-After": "2"})
         peer = scope["client"][0] if scope.get("client") else ""
         proxy_user = headers.get(self._access.rules.proxy_header, "")

@@ -57,12 +57,17 @@
     showAge();
   };
   let newest = 0;
+  let retry = null;
   const load = async (address) => {
     const mine = ++newest;
+    clearTimeout(retry);
     try {
       const answer = await fetch(address, { headers: { "X-Live": "1" }, cache: "no-store" });
       const html = await answer.text();
-      if (answer.ok && mine === newest) replace(html);
+      if (mine !== newest) return;
+      if (answer.ok) replace(html);
+      // The server has too much to do: not all pages shall ask again at the same time.
+      else if (answer.status === 503) retry = setTimeout(refresh, 2000 * (1 + Math.random()));
     } catch { connected = false; showAge(); }
   };
   const refresh = () => {
