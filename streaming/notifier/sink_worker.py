@@ -14,7 +14,7 @@ from streaming.notifier.notifications_table import Delivery
 from streaming.notifier.pages import DueNotice, Page, PageSettings, SendReason, due_notices, ended_unsent, notice_of
 from streaming.notifier.retries import RetryPolicy, describe, send_with_retries
 from streaming.notifier.sink_view import CurrentState, Route, view_of
-from streaming.notifier.state_files import SinkState, load, save_next
+from streaming.notifier.state_files import SinkState, load, save_twice
 from streaming.sinks.sink import Message, Sink
 
 log = logging.getLogger(__name__)
@@ -212,7 +212,7 @@ class SinkWorker:
         if self._pages == self._saved:
             return
         try:
-            save_next(self._path, SinkState(self._pages))
+            save_twice(self._path, SinkState(self._pages))
         except OSError as error:
             if self.unsaved is None:
                 log.error(

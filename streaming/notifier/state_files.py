@@ -19,7 +19,7 @@ from streaming.secret_mask import masked
 log = logging.getLogger(__name__)
 
 LOCK, POSITION, SINKS = "lock", "position.json", "sinks"
-BEFORE, DAMAGED = ".before", ".damaged"
+COPY, DAMAGED = ".copy", ".damaged"
 
 # Add one if an older evenkeel would send pages again, or lose some, with what this one writes. Fields that are added
 # need no new form: an older evenkeel leaves them out.
@@ -49,8 +49,9 @@ class StateInUse(InUseError):
 
 
 def load(path: Path, kind: type[Stored]) -> Stored:
-    """The saved value. A file that cannot be read is renamed and logged, and the one before it is used, else the
-    default. A missing file is the default: a person has deleted it, or nothing was saved yet.
+    """The saved value. A file that cannot be read is renamed and logged, and its copy is used, else the default.
+
+    A missing file is the default: a person has deleted it, or nothing was saved yet.
     """
     try:
         return _read(path, kind)
@@ -61,12 +62,12 @@ def load(path: Path, kind: type[Stored]) -> Stored:
             path.replace(path.with_suffix(DAMAGED))
         said = f"{path} cannot be read and is renamed to {DAMAGED}"
         try:
-            before = _read(path.with_suffix(BEFORE), kind)
+            copy = _read(path.with_suffix(COPY), kind)
         except UNREADABLE:
             log.error("%s; firing alerts are sent again: %s", said, error)
             return kind()
-        log.error("%s; the file saved before it is used, so the newest page may be sent again: %s", said, error)
-        return before
+        log.error("%s; its copy is used: %s", said, error)
+        return copy
 
 
 def _read(path: Path, kind: type[Stored]) -> Stored:
@@ -121,10 +122,10 @@ def save(path: Path, value: Struct, mode: int = private_files.FILE_MODE) -> None
     private_files.replace(path, masked(msgspec.json.encode(value).decode()).encode(), mode)
 
 
-def save_next(path: Path, value: Struct) -> None:
-    """Save, and keep what was saved until now beside it, for a disk that damages the new file. Raises OSError."""
-    private_files.keep_as(path, path.with_suffix(BEFORE))
+def save_twice(path: Path, value: Struct) -> None:
+    """Save, and then a copy beside it, for a disk that damages one of them. Raises OSError."""
     save(path, value)
+    save(path.with_suffix(COPY), value)
 
 
 class FolderLock:

@@ -32,7 +32,7 @@ from streaming.notifier.state_files import (
     StateInUse,
     load,
     locked_folder,
-    save_next,
+    save_twice,
 )
 from streaming.sinks.sink import Sink
 from streaming.standby import Standby, taken
@@ -264,7 +264,7 @@ class _Notifier:
             self._has_changed = False
         self._saved_ts = self._settings.now_ms()
         try:
-            save_next(self._settings.state / POSITION, position)
+            save_twice(self._settings.state / POSITION, position)
         except OSError as error:
             if self._unsaved is None:
                 log.error("%s cannot be written: %s; facts are read again after a restart", self._settings.state, error)

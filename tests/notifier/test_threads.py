@@ -340,12 +340,12 @@ def test_folder_belongs_to_one_notifier_at_a_time(plan: Any) -> None:
 def test_notifier_that_fails_is_begun_again(plan: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failures = [OSError("disk full")]
 
-    def save(path: Path, value: Any, save: Any = threads.save_next) -> None:
+    def save(path: Path, value: Any, save: Any = threads.save_twice) -> None:
         if failures:
             raise failures.pop()
         save(path, value)
 
-    monkeypatch.setattr(threads, "save_next", save)
+    monkeypatch.setattr(threads, "save_twice", save)
     monkeypatch.setattr(threads, "FIRST_PAUSE_S", 0.01)
     commit(tmp_path / "tables" / "facts", [health(), alert()])
     stop = Event()
