@@ -7,6 +7,8 @@ from urllib.parse import urlencode, urlsplit
 
 from starlette.types import ASGIApp
 
+HOST = {"host": "127.0.0.1:8400"}
+
 
 class Answer(NamedTuple):
     status: int
@@ -22,7 +24,16 @@ def ask(
     peer: str = "127.0.0.1",
 ) -> Answer:
     """GET, or POST of a form."""
-    return asyncio.run(_ask(app, address, {"host": "127.0.0.1:8400", **(headers or {})}, form, peer))
+    return asyncio.run(_ask(app, address, {**HOST, **(headers or {})}, form, peer))
+
+
+def ask_together(app: ASGIApp, address: str, times: int) -> list[Answer]:
+    """GET so many times at once."""
+
+    async def all_of_them() -> list[Answer]:
+        return await asyncio.gather(*(_ask(app, address, HOST, None, "127.0.0.1") for _ in range(times)))
+
+    return asyncio.run(all_of_them())
 
 
 async def _ask(

@@ -3,6 +3,7 @@
 import logging
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
@@ -23,7 +24,7 @@ from streaming.web.security.guard import MOST_AT_ONCE, Guard
 from streaming.web.server import MOST_CONNECTIONS, keep_serving
 from streaming.web.settings import WebSettings
 from tests.metrics.scraping import get, scrape
-from tests.web.asking import ask
+from tests.web.asking import ask, ask_together
 
 PATIENCE_S = 30
 _opener = build_opener(ProxyHandler({}))
@@ -125,3 +126,12 @@ def test_health_and_streams_are_answered_while_as_many_requests_as_may_be_are(
     assert (refused.status, refused.headers["retry-after"]) == (503, "2")
     assert ask(guard, "/healthz").status == 200
     assert ask(guard, "/changes").status == 200
+
+
+def test_requests_that_come_together_are_counted_before_their_users_are_looked_up(
+    settings: WebSettings, watch: Watch
+) -> None:
+    guard = Guard(web_app(settings, watch), Access(settings.access))
+    answers = ask_together(guard, "/static/page.css", MOST_AT_ONCE + 5)
+    assert Counter(answer.status for answer in answers) == {200: MOST_AT_ONCE, 503: 5}
+    assert ask(guard, "/static/page.css").status == 200

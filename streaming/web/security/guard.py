@@ -19,6 +19,7 @@ LONGEST_ADDRESS = 8_000
 WITHOUT_USER = frozenset({"/healthz"})  # it reports only that the process lives
 MOST_AT_ONCE = 100  # requests: two or three seconds of work (docs/performance.md). More wait longer than readers do
 CHANGES = "/changes"  # the streams of open pages: they cost no work, and have a limit of their own
+NOT_COUNTED = WITHOUT_USER | {CHANGES}
 # They limit a browser: nothing from other sites, nothing inline, no frame, no stored copy.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
@@ -59,14 +60,17 @@ class Guard:
                 headers.setdefault("Cache-Control", NOT_KEPT)
             await send(message)
 
-        refusal = await self._refusal(scope)
+        is_counted = scope["path"] not in NOT_COUNTED
+        refusal = self._refusal(scope)
+        if refusal is None and is_counted and self._at_once >= MOST_AT_ONCE:
+            refusal = PlainTextResponse("Too many requests at once.", 503, {"Retry-After": "2"})
         if refusal is not None:
             await refusal(scope, receive, send_with_headers)
             return
-        is_counted = scope["path"] != CHANGES
-        self._at_once += is_counted
+        self._at_once += is_counted  # before the user is looked up, which takes a while when there are many
         try:
-            await self._app(scope, receive, send_with_headers)
+            stranger = await self._stranger(scope)
+            await (stranger or self._app)(scope, receive, send_with_headers)
         except Exception:
             log.exception("the page %s could not be made", scope["path"])
             if not has_begun:
@@ -74,7 +78,7 @@ class Guard:
         finally:
             self._at_once -= is_counted
 
-    async def _refusal(self, scope: Scope) -> Response | None:
+    def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         if len(scope["path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
             return PlainTextResponse("The address is too long.", 414)
@@ -86,8 +90,13 @@ class Guard:
             return None
         if is_embedded_elsewhere(headers.get("sec-fetch-site", ""), headers.get("sec-fetch-mode", "")):
             return PlainTextResponse("A page of another site asks for this.", 403)
-        if self._at_once >= MOST_AT_ONCE and scope["path"] != CHANGES:
-            return PlainTextResponse("Too many requests at once.", 503, {"Retry-After": "2"})
+        return None
+
+    async def _stranger(self, scope: Scope) -> Response | None:
+        """The answer to who is no user; None: the user is known now, or needs not be."""
+        if scope["path"] in WITHOUT_USER:
+            return None
+        headers = Headers(scope=scope)
         peer = scope["client"][0] if scope.get("client") else ""
         proxy_user = headers.get(self._access.rules.proxy_header, "")
         try:
