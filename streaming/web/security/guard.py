@@ -17,7 +17,7 @@ log.addFilter(OnceAMinute())
 FAILED = "evenkeel could not make this page. Its log says why."
 LONGEST_ADDRESS = 8_000
 WITHOUT_USER = frozenset({"/healthz"})  # it reports only that the process lives
-MOST_AT_ONCE = 100  # requests: two or three seconds of work (docs/performance.md). More wait longer than readers do
+MOST_AT_ONCE = 100  # requests: four seconds of work (docs/performance.md). More would wait longer than readers do
 CHANGES = "/changes"  # the streams of open pages: they cost no work, and have a limit of their own
 NOT_COUNTED = WITHOUT_USER | {CHANGES}
 # They limit a browser: nothing from other sites, nothing inline, no frame, no stored copy.
