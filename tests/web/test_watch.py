@@ -170,40 +170,38 @@ def test_a_change_wakes_who_waits_for_it() -> None:
 
 
 @pytest.fixture
-def live(begun: tuple[Path, list[Fact]], settings: WebSettings) -> Iterator[tuple[str, Path, list[Fact]]]:
+def live(begun: tuple[Path, list[Fact]], settings: WebSettings) -> Iterator[tuple[Browser, Path, list[Fact]]]:
+    """The page of a group, open in a browser."""
     folder, later = begun
-    with served(settings._replace(tables=str(folder))) as address:
-        yield address, folder, later
+    with (
+        served(settings._replace(tables=str(folder))) as address,
+        driver() as chromedriver,
+        browser(chromedriver) as page,
+    ):
+        page.open(f"{address}/group?cluster={CLUSTER}&group=orders")
+        page.wait_for("return document.getElementById('live') && !document.getElementById('live').hidden")
+        yield page, folder, later
 
 
 @pytest.mark.chromium
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
-def test_a_page_that_is_open_shows_what_happens(live: tuple[str, Path, list[Fact]]) -> None:
-    address, folder, later = live
-    with driver() as chromedriver, browser(chromedriver) as page:
-        _open_live(page, f"{address}/group?cluster={CLUSTER}&group=orders")
-        assert "consumed twice" not in page.text()
-        page.run("window.stayed = true")
-        commit(folder / "facts", later)
-        page.wait_for("return document.body.innerText.includes('consumed twice')", seconds=30)
-        run_projections(str(folder))
-        page.wait_for("return document.querySelectorAll('.m-duplicated').length > 0", seconds=30)
-        assert page.run("return window.stayed") is True
-        assert page.faults() == []
+def test_a_page_that_is_open_shows_what_happens(live: tuple[Browser, Path, list[Fact]]) -> None:
+    page, folder, later = live
+    assert "consumed twice" not in page.text()
+    page.run("window.stayed = true")
+    commit(folder / "facts", later)
+    page.wait_for("return document.body.innerText.includes('consumed twice')", seconds=30)
+    run_projections(str(folder))
+    page.wait_for("return document.querySelectorAll('.m-duplicated').length > 0", seconds=30)
+    assert page.run("return window.stayed") is True
+    assert page.faults() == []
 
 
 @pytest.mark.chromium
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
-def test_a_page_that_was_refused_asks_again(live: tuple[str, Path, list[Fact]]) -> None:
-    address, folder, later = live
-    with driver() as chromedriver, browser(chromedriver) as page:
-        _open_live(page, f"{address}/group?cluster={CLUSTER}&group=orders")
-        page.run(REFUSED_ONCE)
-        commit(folder / "facts", later)
-        page.wait_for("return document.body.innerText.includes('consumed twice')", seconds=30)
-        assert page.run("return window.refused") is True
-
-
-def _open_live(page: Browser, address: str) -> None:
-    page.open(address)
-    page.wait_for("return document.getElementById('live') && !document.getElementById('live').hidden")
+def test_a_page_that_was_refused_asks_again(live: tuple[Browser, Path, list[Fact]]) -> None:
+    page, folder, later = live
+    page.run(REFUSED_ONCE)
+    commit(folder / "facts", later)
+    page.wait_for("return document.body.innerText.includes('consumed twice')", seconds=30)
+    assert page.run("return window.refused") is True
