@@ -2,7 +2,8 @@
 
 The same command with the same folder goes on where the run was ended, until the hours are full. ``--report`` only
 writes the report again. The exit status is 1 if something grows, or if a program ended by itself. Of ``faults`` each
-run is a session of its own, and the exit status is 1 if something was lost or repeated in any of them.
+run is a session of its own, and several may play at the same time. The exit status is 1 if something was lost or
+repeated in any session of the folder.
 """
 
 import argparse
@@ -66,8 +67,7 @@ def _ends_well(folder: Path, arguments: argparse.Namespace) -> bool:
     """Run to the end. A run that fails has lines too, and they are reported."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with held(folder / LOCK):
-            _run(folder, arguments)
+        _run(folder, arguments)
     except HeldElsewhere as error:
         raise SystemExit(f"{folder} is in use by {error}: wait for its end, or name another folder") from None
     except (MonitorError, KeyboardInterrupt) as error:
@@ -88,16 +88,17 @@ def _run(folder: Path, arguments: argparse.Namespace) -> None:
     part, groups = arguments.part, arguments.groups or GROUPS[arguments.part]
     lasts_s = 60 * (arguments.minutes or 60 * arguments.hours)
     signal.signal(signal.SIGTERM, _end)
-    about = _about(folder, part, groups)
-    (folder / ABOUT).write_text(json.dumps(about, indent=2))
     if part == LOSSES:
+        _say_about(folder, part, groups)
         run_faults(folder, lasts_s, groups, arguments.away_s, arguments.only, arguments.seed)
         return
-    recording, stop = Recording(folder, lasts_s), Event()
-    if part == LIVE:
-        run_live(folder, recording, groups, stop)
-    else:
-        run_fast(folder, recording, groups, about[START_TS], stop)
+    with held(folder / LOCK):
+        about = _say_about(folder, part, groups)
+        recording, stop = Recording(folder, lasts_s), Event()
+        if part == LIVE:
+            run_live(folder, recording, groups, stop)
+        else:
+            run_fast(folder, recording, groups, about[START_TS], stop)
 
 
 def _end(number: int, _: FrameType | None) -> None:
@@ -106,8 +107,8 @@ def _end(number: int, _: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _about(folder: Path, part: str, groups: int) -> dict[str, Any]:
-    """What the report says of the run. The month of a run that goes on began when it began."""
+def _say_about(folder: Path, part: str, groups: int) -> dict[str, Any]:
+    """Write what the report says of the run. The month of a run that goes on began when it began."""
     file = folder / ABOUT
     before = json.loads(file.read_text()) if file.exists() else {}
     if before and before["groups"] != groups:
@@ -115,6 +116,7 @@ def _about(folder: Path, part: str, groups: int) -> dict[str, Any]:
     about = {"title": f"evenkeel {__version__}: {groups} groups, {part}", "part": part, "groups": groups, **machine()}
     if part == FAST:
         about |= {"seconds between rounds": ROUND_S, START_TS: before.get(START_TS, now_ms() - MONTH_DAYS * 86_400_000)}
+    file.write_text(json.dumps(about, indent=2))
     return about
 
 

@@ -16,7 +16,7 @@ from bench.endure.fleet import Fleet, FleetPlan
 from bench.endure.hotspot import MB
 from bench.endure.measures import DAYS
 from bench.endure.programs import KAFKA_KEEPS, PARTITIONS, Recording, stop_by_signals, write_toml
-from bench.endure.samples import Commits, Figures, Spent, of_folders, of_job, of_kafka, spark_metrics
+from bench.endure.samples import Commits, Figures, Spent, of_folders, of_job, of_kafka, of_machine, spark_metrics
 from bench.results import say
 from streaming.loopback.kafka import LoopbackKafka
 
@@ -100,7 +100,7 @@ class _Month:
             found["run.batch_s"] = (self._work.seconds - before.seconds) / (self._work.batches - before.batches)
         if self._work.records > before.records:
             found["run.round_cpu_us"] = self._spent.look() / (self._work.records - before.records) * 1e6
-        found |= of_job(self._job.pid, self._folder) | of_kafka() | of_folders(self._folder)
+        found |= of_job(self._job.pid, self._folder) | of_kafka() | of_folders(self._folder) | of_machine()
         return found | {"facts.commits": self._commits.look()["facts.commits"]}
 
     def in_words(self, took_s: float) -> str:

@@ -8,7 +8,9 @@ import random
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,6 +23,7 @@ from bench.endure.fault_stage import Refused, Stage, staged
 from bench.endure.report import LINES, PAGE, about_table, read_lines
 from bench.results import say
 from streaming.errors import MonitorError
+from streaming.file_lock import HeldElsewhere, held
 from streaming.wall_clock import now_ms
 from tests.e2e.reliability.counting import repeated_notices, times_without_page
 from tests.e2e.reliability.table import table_of_faults
@@ -71,9 +74,9 @@ class Played(Struct, kw_only=True):
 
 def run_faults(folder: Path, lasts_s: float, groups: int, away_s: float, only: Sequence[str], seed: int) -> None:
     """Play faults until the time is over, the rarest of the folder first. Raises MonitorError if the stage fails. A
-    signal ends it in the midst of a fault, which is not counted then.
+    signal ends it in the midst of a fault, which is not counted then. Other sessions may play in this folder meanwhile.
     """
-    with staged(folder / "stage", groups) as stage:
+    with free_stage(folder) as place, staged(place, groups) as stage:
         say(f"the faults begin, with seed {seed}")
         player, faults = _Player(stage, away_s, seed), only or playable()
         ends_s = time.monotonic() + lasts_s
@@ -88,6 +91,20 @@ def run_faults(folder: Path, lasts_s: float, groups: int, away_s: float, only: S
             if one.well_s is None:
                 raise MonitorError(f"the stage is not well after '{one.fault}': it ends here; the logs are kept")
             stage.pause(CALM_S)
+
+
+@contextmanager
+def free_stage(folder: Path) -> Iterator[Path]:
+    """The folder of a stage that no other session uses."""
+    with ExitStack() as stack:
+        for number in count(1):
+            stage = folder / f"stage-{number}"
+            try:
+                stack.enter_context(held(stage.with_suffix(".lock")))
+            except HeldElsewhere:
+                continue
+            break
+        yield stage
 
 
 class _Player:

@@ -14,7 +14,7 @@ from typing import Any
 
 from bench.endure.brokers import Brokers, BrokersPlan
 from bench.endure.programs import EVENKEEL, KAFKA_KEEPS, PARTITIONS, Program, Recording, stop_by_signals, write_toml
-from bench.endure.samples import Commits, Figures, of_folders, of_job, of_kafka, of_process, spark_metrics
+from bench.endure.samples import Commits, Figures, of_folders, of_job, of_kafka, of_machine, of_process, spark_metrics
 from bench.endure.visitors import Browser, Scraper
 from bench.results import say
 from streaming.errors import MonitorError
@@ -77,7 +77,7 @@ class _Stage:
         found = of_job(self._programs["run"].pid, self._folder)
         for name in ("web", "collect", "feed"):
             found |= of_process(name, self._programs[name].pid)
-        found |= of_kafka() | of_folders(self._folder)
+        found |= of_kafka() | of_folders(self._folder) | of_machine()
         return found | self._commits.look() | self._scraper.figures() | self._asked()
 
     def _asked(self) -> Figures:

@@ -50,6 +50,8 @@ MEASURES = (
     Measure(r"run\.java\.listener_queue", "", 50),
     Measure(r"run\.workers\.number", "", 0.5),
     Measure(r"(kafka|feed)\..*", "", 0, open_in=PARTS, why="of the load, not of evenkeel"),
+    Measure(r"machine\.loop_ms", "ms", 0, open_in=PARTS, why="of the machine: a plain loop"),
+    Measure(r"machine\.busy_percent", "%", 0, open_in=PARTS, why="of the machine"),
     Measure(r"[\w.]+\.rss_mb", "MB", 5),
     Measure(r"[\w.]+\.threads", "", 3),
     Measure(r"[\w.]+\.fds", "", 5),

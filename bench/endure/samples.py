@@ -18,8 +18,19 @@ from streaming.spark.session import TRIMMED
 
 SPARK_METRICS = "spark-metrics"
 SPARK_PERIOD_S = 10
+LOOP_TURNS = 200_000  # some 10 ms
 STALE_S = 120.0  # a value of Spark's that is older says nothing about now
 Figures = dict[str, float | None]
+
+
+def of_machine() -> Figures:
+    """What other work and the machine's speed change: the processor time of a plain loop, and how busy all cores are,
+    since the last call.
+    """
+    began_s, total = time.thread_time(), 0
+    for number in range(LOOP_TURNS):
+        total += number
+    return {"machine.loop_ms": (time.thread_time() - began_s) * 1000, "machine.busy_percent": psutil.cpu_percent()}
 
 
 def of_process(name: str, pid: int) -> Figures:

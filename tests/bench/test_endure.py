@@ -20,7 +20,7 @@ from bench.endure.hotspot import counters, memory
 from bench.endure.measures import DAYS, EXPIRED_AFTER_DAYS, FAST, LIVE, failing, measure_of, rows_of
 from bench.endure.programs import Recording
 from bench.endure.report import ABOUT, LINES, PAGE, PLOTS, keep_results, page, read_lines, write_report
-from bench.endure.samples import Commits, Spent, of_folder, of_spark, of_tables, series, total
+from bench.endure.samples import Commits, Spent, of_folder, of_machine, of_spark, of_tables, series, total
 from streaming.file_lock import held
 
 HOURS_S = 9_000.0  # of a run: two and a half
@@ -268,6 +268,16 @@ def test_processor_time_is_that_of_a_process_and_its_children_since_the_last_loo
         child.communicate(b"\n")
     assert taken >= 0.1
     assert taken > sum(os.times()[:2]) - began_s
+
+
+def test_the_speed_of_the_machine_and_its_other_work_are_measured_apart():
+    of_machine()
+    began_s = time.process_time()
+    while time.process_time() - began_s < 0.2:
+        pass
+    found = of_machine()
+    assert found["machine.busy_percent"] > 100 / (os.cpu_count() or 1) / 4, "this test alone took much of one core"
+    assert 0 < found["machine.loop_ms"] < 1_000
 
 
 def test_prometheus_text_is_summed_by_name():

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from bench.endure import disks
 from bench.endure.fault_kinds import FAULTS
 from bench.endure.fault_stage import Refused
-from bench.endure.faults import RANDOM_MOMENT_S, Played, _Player, read_played, write_faults_report
+from bench.endure.faults import RANDOM_MOMENT_S, Played, _Player, free_stage, read_played, write_faults_report
 from bench.endure.ledger import Ledger
 from bench.endure.report import LINES, PAGE
 from schemas.events import encode_event
@@ -191,6 +191,14 @@ def test_the_report_has_the_times_of_each_fault_and_what_was_lost(tmp_path: Path
     assert "| Kafka away | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 4 | 5 | 10 | 11 |" in page
     assert "| kill -9 of run | 1 | 0 | 0 | 2 | 0 | 0 | 0 | 0 | 50 | 50 | over 600 | over 600 |" in page
     assert "2 facts missing; it refused to start" in page
+
+
+def test_each_session_has_a_stage_of_its_own_and_a_later_one_takes_what_is_free(tmp_path: Path):
+    with free_stage(tmp_path) as first:
+        with free_stage(tmp_path) as second, free_stage(tmp_path) as third:
+            assert len({first, second, third}) == 3
+        with free_stage(tmp_path) as again:
+            assert again == second
 
 
 @pytest.mark.skipif(not disks.may_mount(), reason="mounting takes root")

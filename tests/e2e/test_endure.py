@@ -25,7 +25,7 @@ OTHERS = {
     *("run.state_mb", "run.lag_s", "run.series", "web.series", "collect.series", "web.page_ms", "facts.latency_p99_s"),
     *("notifier.waiting", "notifier.open_pages", "browsers.requests", "hook.pages", "facts.commits"),
     *("tables.facts.files", "tables.facts.log_files", "tables.queue_assignments.files", "checkpoint.files"),
-    *("scratch.mb", "state.mb", "logs.mb"),
+    *("scratch.mb", "state.mb", "logs.mb", "machine.loop_ms", "machine.busy_percent"),
 }
 MAY_REST = {"facts.latency_p50_s", "facts.latency_p99_s", "run.batch_s", "web.page_ms"}  # for the seconds of a quarter
 
