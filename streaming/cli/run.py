@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ENDING_S = 10
 METRICS_POLL_S = 5.0  # Prometheus asks less often than people who watch a page
+METRICS_KEEP_RESOLVED_MS = 600_000  # metrics have open alerts only; an older fact that is read again must not open one
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,9 +97,11 @@ def _pages_and_metrics(
     from streaming.web.live.watch import POLL_S, Watch
     from streaming.web.server import keep_serving
     from streaming.web.settings import web_settings
+    from streaming.web.views.known import KEEP_RESOLVED_MS
 
     pages = web_settings(config, alerts, arguments.config) if config.web.in_run else None
-    watch = Watch(config.tables.path, config.settings().timing.forget_after_ms)
+    keep_resolved_ms = METRICS_KEEP_RESOLVED_MS if pages is None else KEEP_RESOLVED_MS
+    watch = Watch(config.tables.path, config.settings().timing.forget_after_ms, keep_resolved_ms)
     exposed = exposed_by_run(config, watch, in_force, counts, job, standby)
     start_serving(config.metrics.address(), exposed, stop)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from sys import intern
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -25,7 +26,8 @@ def facts_of(rows: pa.Table) -> Iterator[Fact]:
     for row in rows.to_pylist():
         kind = _KINDS[row["fact"]]
         payload = built(kind, row[payload_column(kind)])
-        yield Fact(row["seq"], row["cluster"], row["group"], row["topic"], row["ts"], payload)
+        topic = row["topic"] and intern(row["topic"])
+        yield Fact(row["seq"], intern(row["cluster"]), intern(row["group"]), topic, row["ts"], payload)
 
 
 def facts_in(table: Table, rows: pa.Table) -> Iterator[Fact]:
@@ -36,7 +38,7 @@ def facts_in(table: Table, rows: pa.Table) -> Iterator[Fact]:
         ts = millis(row["ts"])
         payload = built(kind, {one.field: _of_fact(one, row.get(one.name)) for one in columns})
         group, topic = row.get("consumer_group") or "", row.get("topic") or None
-        yield Fact(row.get("seq", ts), row["cluster"], group, topic, ts, payload)
+        yield Fact(row.get("seq", ts), intern(row["cluster"]), intern(group), topic and intern(topic), ts, payload)
 
 
 def _of_fact(column: Column, value: Any) -> Any:
@@ -56,7 +58,13 @@ def built(kind: Any, value: Any) -> Any:
 
 @cache  # of a group's thousands of facts, to look at the types took most of the time
 def _maker(kind: Any) -> Callable[[Any], Any] | None:
-    """The function that converts a value; None: it has the right type already."""
+    """The function that converts a value; None: it has the right type already.
+
+    Equal texts are one object. Each fact has its own otherwise, and half of what a process that keeps facts has of
+    texts would be names of brokers, clients and strategies that it has many times.
+    """
+    if kind is str:
+        return intern
     if isinstance(kind, type) and issubclass(kind, Struct):
         return _struct_maker(kind)
     origin, arguments = get_origin(kind), get_args(kind)

@@ -28,7 +28,7 @@ def serve(settings: WebSettings, stop: Event) -> None:
         if not FactsLog(f"{settings.tables}/{FACTS.name}").exists():
             log.warning("%s holds no facts yet: the pages are empty until a job writes some", settings.tables)
         state = ServiceState((PAGES, FACTS_READER), lambda: facts_troubles(watch))
-        watch = Watch(settings.tables, settings.forget_after_ms, partial(state.went_on, FACTS_READER))
+        watch = Watch(settings.tables, settings.forget_after_ms, went_on=partial(state.went_on, FACTS_READER))
         watch.read()
     over = Event()
     watch.start_reading(over)

@@ -1,10 +1,12 @@
 """Facts become rows of tables and are facts again: both ways are derived from the fields of the payloads."""
 
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import pyarrow as pa
 import pytest
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
+from msgspec.structs import asdict
 
 from schemas.facts import AlertFact, GroupFact, HealthFact, MemberFact, MembershipFact, QueueFact, RebalanceFact
 from schemas.table_definition import NO_COLUMN, AsColumn, Column, Form, Part, Table, columns_of
@@ -18,7 +20,7 @@ from schemas.tables import (
     REBALANCES,
 )
 from streaming.projections.columns import rows_of
-from streaming.tables.fact_rows import facts_in
+from streaming.tables.fact_rows import facts_in, facts_of
 from tests.projections.golden_files import golden_facts
 from tests.tables.written import rows_of_facts
 
@@ -51,6 +53,27 @@ def test_a_row_is_the_fact_that_made_it(table: Table) -> None:
     for fact, found in zip(facts, again, strict=True):
         assert (found.cluster, found.ts) == (fact.cluster, fact.ts)
         assert without(found.payload, LEFT_OUT[kind]) == without(fact.payload, LEFT_OUT[kind])
+
+
+def test_equal_texts_of_facts_are_one_object() -> None:
+    facts = [fact for fact in golden_facts() if isinstance(fact.payload, AlertFact)]
+    rows = rows_of_facts(facts)
+    for read in (list(facts_of(rows)), list(facts_in(ALERTS, rows_of(ALERTS, rows)))):
+        each = [text for one in read for text in texts_in((one.cluster, one.group, one.topic, one.payload))]
+        assert len(each) > 2 * len(set(each))
+        assert len(set(map(id, each))) == len(set(each))
+
+
+def texts_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Struct):
+        yield from texts_in(asdict(value))
+    elif isinstance(value, Mapping):
+        yield from texts_in(tuple(value.values()))
+    elif isinstance(value, tuple):
+        for one in value:
+            yield from texts_in(one)
 
 
 class Inner(Part, frozen=True):

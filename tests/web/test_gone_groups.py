@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from schemas.facts import Fact, HealthFact
+from streaming.cli.run import METRICS_KEEP_RESOLVED_MS
 from streaming.core.retention import FORGET_AFTER_MS
 from streaming.metrics.exposition import Exposed, Exposition
 from streaming.projections.projector import run_projections
@@ -77,6 +78,16 @@ def test_alerts_that_ended_are_kept_for_a_day_and_of_many_the_newest() -> None:
     known.forget(NOW + 1, FORGET_AFTER_MS)
     assert len(known.alerts) == MOST_RESOLVED + 1
     assert known.alerts.keys() >= {"new-ORPHANED", "open-ORPHANED", f"g{MOST_RESOLVED - 2}-ORPHANED"}
+
+
+def test_metrics_need_alerts_that_ended_for_ten_minutes_only() -> None:
+    known, ages_ms = Known(), {"new": 599_999, "old": 600_000}
+    known.take(at(NOW - age_ms, alert(name, "resolved", "none", 1)) for name, age_ms in ages_ms.items())
+    known.take([at(NOW - DAY, alert("open", "firing", "critical", 1))])
+    before = scraped(known).values
+    known.forget(NOW, FORGET_AFTER_MS, METRICS_KEEP_RESOLVED_MS)
+    assert known.alerts.keys() == {"open-ORPHANED", "new-ORPHANED"}
+    assert scraped(known).values == before
 
 
 def test_the_scrape_loses_the_series_of_a_group_that_is_gone_and_no_counter_goes_back() -> None:

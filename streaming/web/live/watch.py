@@ -14,7 +14,7 @@ from streaming.tables.storage import replayed_by
 from streaming.tables.version import require_known_tables
 from streaming.wall_clock import now_ms
 from streaming.web.live.first_read import first_facts
-from streaming.web.views.known import Known
+from streaming.web.views.known import KEEP_RESOLVED_MS, Known
 from streaming.web.views.overview import RankedGroups
 
 log = logging.getLogger(__name__)
@@ -83,13 +83,18 @@ class Watch:
 
     ``known`` is replaced as a whole, so a request sees one moment. ``changes`` counts the changes. ``read_ts``: when
     reading last succeeded, by this machine's clock; None: never. Groups without a status for ``forget_after_ms`` are
-    gone. ``went_on`` is called after each try to read.
+    gone. ``keep_resolved_ms``: how long alerts are kept after their end. ``went_on`` is called after each try to read.
     """
 
     def __init__(
-        self, tables: str, forget_after_ms: int = FORGET_AFTER_MS, went_on: Callable[[], object] = lambda: None
+        self,
+        tables: str,
+        forget_after_ms: int = FORGET_AFTER_MS,
+        keep_resolved_ms: int = KEEP_RESOLVED_MS,
+        went_on: Callable[[], object] = lambda: None,
     ) -> None:
-        self.tables, self._forget_after_ms, self._went_on = tables, forget_after_ms, went_on
+        self.tables, self._went_on = tables, went_on
+        self._forget_after_ms, self._keep_resolved_ms = forget_after_ms, keep_resolved_ms
         self.known = Known()
         self.changes = Changes()
         self.error: str | None = None
@@ -143,7 +148,7 @@ class Watch:
             assert self._follower is not None
             changed = self._known.take(self._follower.read())
             if changed or self.known.version != self._known.version:
-                gone = self._known.forget(self.now_ms(), self._forget_after_ms)
+                gone = self._known.forget(self.now_ms(), self._forget_after_ms, self._keep_resolved_ms)
                 self.known = self._known.copy()
                 self.changes.tell(changed)
                 self.changes.forget(gone)

@@ -12,7 +12,7 @@ from streaming.notices.notice import OpenAlert
 from streaming.wording.lists import grouped
 
 KEEP_RESOLVED_MS = 86_400_000
-MOST_RESOLVED = 5_000  # of all groups, the newest: each takes some 10 KB
+MOST_RESOLVED = 5_000  # of all groups, the newest: each takes some KB
 LATE_AFTER_MS = 60_000  # for display only; pages are sent by late_seconds of the table [monitor]
 BLIND_AFTER_MS = LONG_QUIET_MS
 Key = TypeVar("Key")
@@ -72,14 +72,14 @@ class Known(Struct):
         newer.take(facts)
         return newer
 
-    def forget(self, now: int, forget_after_ms: int) -> set[GroupName]:
+    def forget(self, now: int, forget_after_ms: int, keep_resolved_ms: int = KEEP_RESOLVED_MS) -> set[GroupName]:
         """Drop alerts that ended long ago, or before many others, and groups that are gone. Return these groups.
 
         Each group that has rounds gives a status an hour. So one without a status for ``forget_after_ms``, in which its
         cluster was seen, is gone: the job compacts its state after the same time. One with an open alert stays.
         """
         resolved = sorted((one.ts for one in self.alerts.values() if not one.is_open), reverse=True)
-        since = max([now - KEEP_RESOLVED_MS + 1, *resolved[MOST_RESOLVED - 1 : MOST_RESOLVED]])
+        since = max([now - keep_resolved_ms + 1, *resolved[MOST_RESOLVED - 1 : MOST_RESOLVED]])
         self.alerts = {name: one for name, one in self.alerts.items() if one.is_open or one.ts >= since}
         silent = [one for one in self.groups.values() if now - one.ts > forget_after_ms]
         alerting = of_groups(self) if silent else {}
