@@ -30,7 +30,7 @@ from streaming.tables.maintenance import MaintainOptions
 from streaming.tables.version import take_tables
 
 # Days are virtual, hours of the log are of the clock: a virtual day takes some minutes.
-OPTIONS = MaintainOptions({table.name: KEPT_DAYS for table in TABLES}, facts_log_hours=0.05, log_hours=0.05)
+OPTIONS = MaintainOptions({table.name: KEPT_DAYS for table in TABLES}, log_hours=0.05)
 REPLACED_MINUTES = 10  # of the clock, so long files that were replaced are kept
 
 

@@ -19,10 +19,9 @@ from streaming.projections.locks import maintaining_alone
 from streaming.projections.progress import read_progress
 from streaming.projections.table import all_rows, numbered, overwrite, without
 from streaming.tables.arrow_types import arrow_schema, unsliced
-from streaming.tables.maintenance import Maintained, MaintainOptions, Round, keep_maintaining
+from streaming.tables.maintenance import EVERY_S, Maintained, MaintainOptions, Round, keep_maintaining
 from streaming.tables.storage import delta_uri, files_in
 
-ROUNDS_AN_HOUR = 6
 GONE_DAYS = 7  # so long members and queues that are gone stay in the tables of the current state
 WRITTEN_HERE = tuple(table for table in TABLES if table is not FACTS)
 _NUMBERED = re.compile(r"(\d{20})\.")
@@ -59,20 +58,35 @@ def maintain(
     """
     work = Round(tables, options or MaintainOptions(), now or datetime.now(timezone.utc))
     with maintaining_alone(tables):
-        for table in only:
-            if DeltaTable.is_deltatable(delta_uri(f"{tables}/{table.name}")):
-                yield work.maintain(table, _DeltalakeUpkeep(tables, table, work))
+        for table in _existing(only, tables):
+            yield work.maintain(table, _DeltalakeUpkeep(tables, table, work))
 
 
-def maintain_regularly(tables: str, options: MaintainOptions, *, stop: Event, every_seconds: float = 600) -> None:
-    """Maintain until ``stop``, in a thread: all tables once an hour; tables of current state, whose files are replaced
-    all the time, every ten minutes.
+def _shorten_logs(tables: str, options: MaintainOptions, only: Iterable[Table]) -> Iterator[Maintained]:
+    """Shorten the log of one table after the other; yield what was deleted. Raises InUseError as above."""
+    work = Round(tables, options, datetime.now(timezone.utc))
+    with maintaining_alone(tables):
+        for table in _existing(only, tables):
+            done = work.shorten_log(table, _DeltalakeUpkeep(tables, table, work))
+            if done.log_files_deleted:
+                yield done
+
+
+def _existing(those: Iterable[Table], tables: str) -> Iterator[Table]:
+    return (table for table in those if DeltaTable.is_deltatable(delta_uri(f"{tables}/{table.name}")))
+
+
+def maintain_regularly(tables: str, options: MaintainOptions, *, stop: Event, every_seconds: float = EVERY_S) -> None:
+    """Maintain until ``stop``, in a thread: all tables once an hour; every ten minutes tables of current state, whose
+    files are replaced all the time, and the logs of all.
     """
 
-    def maintain_some(number: int) -> Iterator[Maintained]:
-        return maintain(tables, options, only=CURRENT if number % ROUNDS_AN_HOUR else WRITTEN_HERE)
+    def maintain_round(is_hourly: bool) -> Iterator[Maintained]:
+        yield from maintain(tables, options, only=WRITTEN_HERE if is_hourly else CURRENT)
+        if not is_hourly:
+            yield from _shorten_logs(tables, options, [table for table in WRITTEN_HERE if table not in CURRENT])
 
-    keep_maintaining(maintain_some, tables, stop=stop, every_seconds=every_seconds)
+    keep_maintaining(maintain_round, tables, stop=stop, every_seconds=every_seconds)
 
 
 class _DeltalakeUpkeep:

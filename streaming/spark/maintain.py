@@ -15,7 +15,7 @@ from streaming.lease import RequireHeld, always_held
 from streaming.projections.progress import read_progress
 from streaming.spark.session import MAINTENANCE_POOL, scheduler_pool
 from streaming.tables.facts_log import FactsLog
-from streaming.tables.maintenance import Maintained, MaintainOptions, Round, keep_maintaining
+from streaming.tables.maintenance import EVERY_S, Maintained, MaintainOptions, Round, keep_maintaining
 
 
 def maintain_facts(
@@ -24,35 +24,41 @@ def maintain_facts(
     options: MaintainOptions | None = None,
     now: datetime | None = None,
     require_held: RequireHeld = always_held,
+    in_full: bool = True,
 ) -> Maintained | None:
     """One round; None where there is no table. ``now`` decides which days are over and which facts too old.
 
-    ``require_held`` is called before each commit.
+    ``require_held`` is called before each commit. If not ``in_full``, only the log is shortened.
     """
     work = Round(tables, options or MaintainOptions(), now or datetime.now(timezone.utc))
     path = f"{tables}/{FACTS.name}"
     if not DeltaTable.isDeltaTable(spark, path):
         return None
     with scheduler_pool(spark, MAINTENANCE_POOL):
-        return work.maintain(FACTS, _SparkUpkeep(spark, path, require_held), unread=_why_unread(tables, work.options))
+        step = work.maintain if in_full else work.shorten_log
+        return step(FACTS, _SparkUpkeep(spark, path, require_held), unread=_why_unread(tables, work.options))
 
 
-def maintain_hourly(
+def maintain_regularly(
     spark: SparkSession,
     tables: str,
     options: MaintainOptions,
     *,
     stop: Event,
     require_held: RequireHeld = always_held,
-    every_seconds: float = 3600,
+    every_seconds: float = EVERY_S,
 ) -> None:
-    """For a thread of the job: a round every hour, until ``stop``. What goes wrong is logged; it never ends the job."""
+    """For a thread of the job, until ``stop``: a round every hour, and every ten minutes one of the log alone.
+
+    What goes wrong is logged; it never ends the job.
+    """
     path = f"{tables}/{FACTS.name}"
 
-    def maintain(number: int) -> list[Maintained | None]:
-        return [maintain_facts(spark, tables, options, require_held=require_held)]
+    def maintain_round(is_hourly: bool) -> list[Maintained]:
+        done = maintain_facts(spark, tables, options, require_held=require_held, in_full=is_hourly)
+        return [done] if done is not None and (is_hourly or done.log_files_deleted) else []
 
-    keep_maintaining(maintain, path, stop=stop, every_seconds=every_seconds)
+    keep_maintaining(maintain_round, path, stop=stop, every_seconds=every_seconds)
 
 
 class _SparkUpkeep:
@@ -107,6 +113,6 @@ def _why_unread(tables: str, options: MaintainOptions) -> str | None:
     progress = read_progress(tables)
     log = FactsLog(f"{tables}/{FACTS.name}")
     unread_since = None if progress is None else log.commit_time(progress.done.version)
-    kept_since = datetime.now(timezone.utc) - options.log_kept(FACTS)
+    kept_since = datetime.now(timezone.utc) - options.log_kept
     is_unread = unread_since is not None and unread_since < kept_since
     return "the projections have yet to read them" if is_unread else None

@@ -15,7 +15,7 @@ from streaming.shutdown_signals import ended_by_signals
 from streaming.spark import job
 from streaming.spark.java_lock import java_lock
 from streaming.spark.job_counts import JobCounts
-from streaming.spark.maintain import maintain_hourly
+from streaming.spark.maintain import maintain_regularly
 from streaming.spark.session import build_session
 from streaming.spark.storage import Folder
 from streaming.standby import Standby, taken
@@ -125,7 +125,9 @@ def _beside(
 
     def maintenance() -> None:
         with _ignored(stop):
-            maintain_hourly(spark, config.tables.path, maintain_options(config), stop=stop, require_held=require_held)
+            maintain_regularly(
+                spark, config.tables.path, maintain_options(config), stop=stop, require_held=require_held
+            )
 
     return [projections, maintenance] if config.job.maintenance else [projections]
 

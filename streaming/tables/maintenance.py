@@ -17,7 +17,6 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from schemas.table_definition import Table
-from schemas.tables import FACTS
 from streaming.config.sections import Config
 from streaming.core.retention import FORGET_AFTER_MS
 from streaming.tables.conflicts import retried
@@ -26,6 +25,8 @@ from streaming.tables.storage import delta_uri
 log = logging.getLogger(__name__)
 
 FIRST_ROUND_AFTER_S = 300  # a job that has just been started has other things to do
+ROUNDS_AN_HOUR = 6
+EVERY_S = 3600 / ROUNDS_AN_HOUR
 WRITES = ("WRITE", "MERGE", "STREAMING UPDATE")  # the last is Spark's
 COMMITS_READ = 20
 
@@ -34,23 +35,22 @@ COMMITS_READ = 20
 class MaintainOptions:
     """``keep_days``: by table, 0 is for ever; what it doesn't name is kept as ``schemas.tables`` says.
 
-    ``facts_log_hours``, ``log_hours``: how much of the log of ``facts`` and of the other tables is kept once the
-    projections have read it. ``facts`` may get a commit a second, and Spark lists its whole log for each.
+    ``log_hours``: how much of a table's log is kept, of ``facts`` once the projections have read it.
     ``files_a_day``: so many files in days that are not over yet are compacted without waiting for the day's end.
     ``forget_after_ms``: so long the job keeps the state of a silent group.
     """
 
     keep_days: Mapping[str, int] = field(default_factory=dict)
-    facts_log_hours: float = 1
-    log_hours: float = 6
+    log_hours: float = 1
     files_a_day: int = 200
     forget_after_ms: int = FORGET_AFTER_MS
 
     def days_kept(self, table: Table) -> int:
         return self.keep_days.get(table.name, table.keep_days)
 
-    def log_kept(self, table: Table) -> timedelta:
-        return timedelta(hours=self.facts_log_hours if table == FACTS else self.log_hours)
+    @property
+    def log_kept(self) -> timedelta:
+        return timedelta(hours=self.log_hours)
 
 
 def maintain_options(config: Config) -> MaintainOptions:
@@ -76,9 +76,9 @@ class Maintained:
 
 
 def keep_maintaining(
-    maintain: Callable[[int], Iterable[Maintained | None]], tables: str, *, stop: Event, every_seconds: float
+    maintain: Callable[[bool], Iterable[Maintained]], tables: str, *, stop: Event, every_seconds: float
 ) -> None:
-    """Maintain until ``stop``, for a thread. ``maintain`` gets the number of the round.
+    """Maintain until ``stop``, for a thread. ``maintain`` gets whether it is the round that comes once an hour.
 
     Errors are logged, and the work is tried again in the next round.
     """
@@ -88,7 +88,7 @@ def keep_maintaining(
             return
         wait = every_seconds
         try:
-            for done in maintain(number):
+            for done in maintain(number % ROUNDS_AN_HOUR == 0):
                 log.info("maintained %s", done)
                 if stop.is_set():
                     return
@@ -133,6 +133,13 @@ class Round:
             retried(partial(step, table, upkeep, done))
         return done
 
+    def shorten_log(self, table: Table, upkeep: Upkeep, *, unread: str | None = None) -> Maintained:
+        """The step alone that cannot wait for an hour, because each commit takes longer until then."""
+        done = Maintained(table.name)
+        if unread is None:
+            retried(partial(self._shorten_log, self._last_write(table), table, upkeep, done))
+        return done
+
     def _drop_expired(self, table: Table, upkeep: Upkeep, done: Maintained) -> None:
         kept = self.options.days_kept(table)
         first_kept = str(self._today - timedelta(days=kept)) if kept else ""
@@ -155,7 +162,7 @@ class Round:
     def _shorten_log(self, last_write: datetime | None, table: Table, upkeep: Upkeep, done: Maintained) -> None:
         """The newest write stays whatever its age: its commit says what was read or written."""
         if last_write is not None:
-            done.log_files_deleted += upkeep.shorten_log(last_write - self.options.log_kept(table))
+            done.log_files_deleted += upkeep.shorten_log(last_write - self.options.log_kept)
 
     def _last_write(self, table: Table) -> datetime | None:
         """When something other than maintenance last changed the table."""

@@ -1,6 +1,7 @@
 """Maintenance: what it removes, what it must leave, and that nothing is lost while the projections go on."""
 
 import os
+import re
 import shutil
 import time
 from collections import Counter
@@ -16,10 +17,10 @@ from schemas.facts import Fact
 from schemas.tables import MEMBERSHIP_CHANGES, PROJECTIONS, QUEUE_ASSIGNMENTS
 from streaming.errors import InUseError
 from streaming.projections.locks import maintaining_alone
-from streaming.projections.maintain import ROUNDS_AN_HOUR, maintain, maintain_regularly
+from streaming.projections.maintain import WRITTEN_HERE, _shorten_logs, maintain, maintain_regularly
 from streaming.projections.progress import delete_progress
 from streaming.projections.projector import run_projections
-from streaming.tables.maintenance import MaintainOptions
+from streaming.tables.maintenance import ROUNDS_AN_HOUR, MaintainOptions
 from tests.projections.story import NOW, TODAY, read, some_days
 from tests.tables.telling import DAY, HOUR, Teller
 from tests.tables.written import commit
@@ -147,9 +148,15 @@ def test_a_day_with_very_many_files_is_compacted_before_it_ends(told: Path) -> N
     assert files(told, "queue_findings")["date=2026-03-10"] == 1
 
 
-def age_log(path: Path, hours: float) -> None:
+def age_log(path: Path, hours: int) -> None:
+    """Make all commits so much older, by the times of their files and by their own."""
     then = time.time() - hours * 3600
     for entry in (path / "_delta_log").iterdir():
+        if entry.suffix == ".json":
+            text = re.sub(
+                r'("timestamp":)(\d+)', lambda one: f"{one[1]}{int(one[2]) - hours * HOUR}", entry.read_text()
+            )
+            entry.write_text(text)
         os.utime(entry, (then, then))
 
 
@@ -208,6 +215,22 @@ def test_nothing_is_lost_while_the_projections_go_on(told: Path) -> None:
     newest = max(row["seq"] for row in read(told, "queue_assignments", consumer_group="busy"))
     assert Counter(row["client_id"] for row in changes) == {f"c{number}": 1 for number in numbers}
     assert newest == 2 * len(numbers) - 1
+
+
+def test_logs_are_shortened_without_any_other_work(told: Path) -> None:
+    every_version = MaintainOptions(log_hours=-1)
+    list(_shorten_logs(str(told), every_version, WRITTEN_HERE))  # makes checkpoints
+    before, names = read(told, "queue_findings"), entries(told, "queue_findings")
+    assert len(names) > 2
+    done = {one.table: one for one in _shorten_logs(str(told), every_version, WRITTEN_HERE)}
+    assert done["queue_findings"].log_files_deleted == len(names) - len(entries(told, "queue_findings")) > 0
+    assert (done["queue_findings"].rows_dropped, done["queue_findings"].files_before) == (0, 0)
+    assert read(told, "queue_findings") == before
+    assert list(_shorten_logs(str(told), every_version, WRITTEN_HERE)) == []
+
+
+def entries(tables: Path, name: str) -> list[str]:
+    return sorted(one.name for one in (tables / name / "_delta_log").iterdir() if one.name[0].isdigit())
 
 
 def test_it_goes_on_until_it_is_stopped_and_maintains_current_tables_more_often(

@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from tenacity import stop_after_attempt
 
 from streaming.projections.projector import run_projections
-from streaming.spark.maintain import maintain_facts, maintain_hourly
+from streaming.spark.maintain import maintain_facts, maintain_regularly
 from streaming.tables.conflicts import retried
 from streaming.tables.maintenance import MaintainOptions
 from tests.projections.story import NOW, TODAY, some_days
@@ -183,7 +183,7 @@ def test_a_commit_that_loses_a_race_is_computed_again(tables):
 def test_the_job_maintains_hourly_until_it_stops(told):
     stop = Event()
     keeper = Thread(
-        target=maintain_hourly, args=(told.spark, told.path, KEEP), kwargs={"stop": stop, "every_seconds": 0.1}
+        target=maintain_regularly, args=(told.spark, told.path, KEEP), kwargs={"stop": stop, "every_seconds": 0.1}
     )
     keeper.start()
     limit = datetime.now(timezone.utc) + timedelta(seconds=100)

@@ -54,14 +54,12 @@ def asked(tables: Path, table: Table, dropped: int = 0, unread: str | None = Non
     return writer
 
 
-@pytest.mark.parametrize(("table", "log_hours"), [(FACTS, 1), (GROUP_STATUS, 6)])
-def test_expired_days_go_closed_days_are_compacted_and_the_log_is_kept_for_hours(
-    table: Table, log_hours: int, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("table", [FACTS, GROUP_STATUS])
+def test_expired_days_go_closed_ones_are_compacted_and_an_hour_of_log_is_kept(table: Table, tmp_path: Path) -> None:
     drop, compact, log = asked(tmp_path, table).calls  # nothing was replaced: there is nothing to vacuum
     assert (drop, compact) == (("drop", ["2026-02-28"]), ("compact", "2026-03-10"))
     written = DeltaTable(tmp_path / table.name).history(1)[0]["timestamp"]
-    wanted = datetime.fromtimestamp(written / 1000, timezone.utc) - timedelta(hours=log_hours)
+    wanted = datetime.fromtimestamp(written / 1000, timezone.utc) - timedelta(hours=1)
     assert log == ("log", wanted)
 
 
@@ -77,6 +75,14 @@ def test_rows_that_are_kept_for_ever_do_not_expire(tmp_path: Path) -> None:
 def test_replaced_files_go_and_stay_while_somebody_has_yet_to_read_them(tmp_path: Path) -> None:
     assert [name for name, _ in asked(tmp_path, FACTS, dropped=1).calls] == ["drop", "compact", "vacuum", "log"]
     assert [name for name, _ in asked(tmp_path, FACTS, 1, "not read").calls] == ["drop", "compact"]
+
+
+def test_the_log_alone_is_shortened_unless_somebody_has_yet_to_read_it(tmp_path: Path) -> None:
+    (*_, log) = asked(tmp_path, FACTS).calls
+    for unread, calls in ((None, [log]), ("not read", [])):
+        writer = Asked(0)
+        Round(str(tmp_path), MaintainOptions(), NOW).shorten_log(FACTS, writer, unread=unread)
+        assert writer.calls == calls
 
 
 def test_a_table_that_is_overwritten_is_never_compacted(tmp_path: Path) -> None:
