@@ -83,11 +83,13 @@ def test_alerts_that_ended_are_kept_for_a_day_and_of_many_the_newest() -> None:
 def test_metrics_need_alerts_that_ended_for_ten_minutes_only() -> None:
     known, ages_ms = Known(), {"new": 599_999, "old": 600_000}
     known.take(at(NOW - age_ms, alert(name, "resolved", "none", 1)) for name, age_ms in ages_ms.items())
-    known.take([at(NOW - DAY, alert("open", "firing", "critical", 1))])
-    before = scraped(known).values
+    firing = replace(at(NOW - DAY, alert("open", "firing", "critical", 1)), cluster="prod")
+    known.take([group("open"), firing])
+    before = list(group_series(known, 1000))
+    assert "evenkeel_alerts" in {one.metric.name for one in before}
     known.forget(NOW, FORGET_AFTER_MS, METRICS_KEEP_RESOLVED_MS)
     assert known.alerts.keys() == {"open-ORPHANED", "new-ORPHANED"}
-    assert scraped(known).values == before
+    assert list(group_series(known, 1000)) == before
 
 
 def test_the_scrape_loses_the_series_of_a_group_that_is_gone_and_no_counter_goes_back() -> None:

@@ -12,7 +12,7 @@ from streaming.notices.notice import OpenAlert
 from streaming.wording.lists import grouped
 
 KEEP_RESOLVED_MS = 86_400_000
-MOST_RESOLVED = 5_000  # of all groups, the newest: each takes some KB
+MOST_RESOLVED = 5_000  # of all groups, the newest: each takes some 6 KB
 LATE_AFTER_MS = 60_000  # for display only; pages are sent by late_seconds of the table [monitor]
 BLIND_AFTER_MS = LONG_QUIET_MS
 Key = TypeVar("Key")
