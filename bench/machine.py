@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import subprocess
+import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import psutil
 from bench.results import Results
 from streaming.jvm.java import java_home
 
+LOOP_TURNS = 5_000_000
 PACKAGES = ("pyspark", "delta-spark", "pyarrow", "pandas", "numpy", "msgspec", "deltalake")
 
 
@@ -31,6 +33,14 @@ def machine() -> dict[str, object]:
         **{name: version(name) for name in PACKAGES},
         "load_at_start": [round(load, 2) for load in os.getloadavg()],
     }
+
+
+def plain_loop_s(turns: int = LOOP_TURNS) -> float:
+    """The time of this thread for a loop of so many additions: the machine's speed while other figures are measured."""
+    began_s, total = time.thread_time(), 0
+    for number in range(turns):
+        total += number & 7
+    return time.thread_time() - began_s
 
 
 def _cpu() -> str:

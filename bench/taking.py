@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from time import process_time  # other processes may run at the same time
 
+from bench.machine import plain_loop_s
 from schemas.events import (
     AnyEvent,
     AssignmentReport,
@@ -30,15 +31,6 @@ ROUND_MS = 15_000
 NAMES_IN_A_PART = 4_000
 AIM_S = 1.0
 RECORDS_REFUSED = 100
-LOOP = 5_000_000
-
-
-def plain_loop_s() -> float:
-    """The time of a loop of five million additions: the machine's speed while the other figures are measured."""
-    began, total = process_time(), 0
-    for number in range(LOOP):
-        total += number & 7
-    return round(process_time() - began, 3)
 
 
 def refused(value: bytes) -> dict[str, float]:
@@ -47,7 +39,7 @@ def refused(value: bytes) -> dict[str, float]:
     began = process_time()
     facts = fold(None, [record] * RECORDS_REFUSED, DEFAULT_SETTINGS).facts
     took_s = (process_time() - began) / RECORDS_REFUSED
-    return {"record_s": round(took_s, 3), "facts_a_batch": len(facts), "plain_loop_s": plain_loop_s()}
+    return {"record_s": round(took_s, 3), "facts_a_batch": len(facts), "plain_loop_s": round(plain_loop_s(), 3)}
 
 
 class Taking:
@@ -75,7 +67,7 @@ class Taking:
         return {
             **{f"{kind}_s": round(s, 3) for kind, s in sorted(self.longest_s.items())},
             "aim_s": AIM_S,
-            "plain_loop_s": plain_loop_s(),
+            "plain_loop_s": round(plain_loop_s(), 3),
             "pack_and_unpack_s": round(kept_s, 3),
             "state_mb": round(len(packed) / 1e6, 1),
             "clients": len(state.clients),

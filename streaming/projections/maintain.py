@@ -24,6 +24,7 @@ from streaming.tables.storage import delta_uri, files_in
 
 GONE_DAYS = 7  # so long members and queues that are gone stay in the tables of the current state
 WRITTEN_HERE = tuple(table for table in TABLES if table is not FACTS)
+_HISTORIES = tuple(table for table in WRITTEN_HERE if table not in CURRENT)
 _NUMBERED = re.compile(r"(\d{20})\.")
 # A day more than the job keeps the state of a silent group: its last status may be an hour older than its last round,
 # and clocks of groups differ. What the job has forgotten it tells again if the group comes back.
@@ -51,29 +52,21 @@ def maintain(
     options: MaintainOptions | None = None,
     now: datetime | None = None,
     only: Iterable[Table] = WRITTEN_HERE,
+    in_full: bool = True,
 ) -> Iterator[Maintained]:
-    """Maintain one table after the other; yield the result of each. ``now`` decides which rows have expired.
+    """Maintain one table after the other; yield the result of each. ``now`` decides which rows have expired. If not
+    ``in_full``, only the logs are shortened, and a table whose log was short has no result.
 
     Raises InUseError while another process maintains them: of two compactions deltalake would keep both results.
     """
     work = Round(tables, options or MaintainOptions(), now or datetime.now(timezone.utc))
+    step = work.maintain if in_full else work.shorten_log
     with maintaining_alone(tables):
-        for table in _existing(only, tables):
-            yield work.maintain(table, _DeltalakeUpkeep(tables, table, work))
-
-
-def _shorten_logs(tables: str, options: MaintainOptions, only: Iterable[Table]) -> Iterator[Maintained]:
-    """Shorten the log of one table after the other; yield what was deleted. Raises InUseError as above."""
-    work = Round(tables, options, datetime.now(timezone.utc))
-    with maintaining_alone(tables):
-        for table in _existing(only, tables):
-            done = work.shorten_log(table, _DeltalakeUpkeep(tables, table, work))
-            if done.log_files_deleted:
-                yield done
-
-
-def _existing(those: Iterable[Table], tables: str) -> Iterator[Table]:
-    return (table for table in those if DeltaTable.is_deltatable(delta_uri(f"{tables}/{table.name}")))
+        for table in only:
+            if DeltaTable.is_deltatable(delta_uri(f"{tables}/{table.name}")):
+                done = step(table, _DeltalakeUpkeep(tables, table, work))
+                if done is not None:
+                    yield done
 
 
 def maintain_regularly(tables: str, options: MaintainOptions, *, stop: Event, every_seconds: float = EVERY_S) -> None:
@@ -84,7 +77,7 @@ def maintain_regularly(tables: str, options: MaintainOptions, *, stop: Event, ev
     def maintain_round(is_hourly: bool) -> Iterator[Maintained]:
         yield from maintain(tables, options, only=WRITTEN_HERE if is_hourly else CURRENT)
         if not is_hourly:
-            yield from _shorten_logs(tables, options, [table for table in WRITTEN_HERE if table not in CURRENT])
+            yield from maintain(tables, options, only=_HISTORIES, in_full=False)
 
     keep_maintaining(maintain_round, tables, stop=stop, every_seconds=every_seconds)
 

@@ -28,7 +28,7 @@ def maintain_facts(
 ) -> Maintained | None:
     """One round; None where there is no table. ``now`` decides which days are over and which facts too old.
 
-    ``require_held`` is called before each commit. If not ``in_full``, only the log is shortened.
+    ``require_held`` is called before each commit. If not ``in_full``, only the log is shortened; None if it was short.
     """
     work = Round(tables, options or MaintainOptions(), now or datetime.now(timezone.utc))
     path = f"{tables}/{FACTS.name}"
@@ -56,7 +56,7 @@ def maintain_regularly(
 
     def maintain_round(is_hourly: bool) -> list[Maintained]:
         done = maintain_facts(spark, tables, options, require_held=require_held, in_full=is_hourly)
-        return [done] if done is not None and (is_hourly or done.log_files_deleted) else []
+        return [] if done is None else [done]
 
     keep_maintaining(maintain_round, path, stop=stop, every_seconds=every_seconds)
 

@@ -133,12 +133,12 @@ class Round:
             retried(partial(step, table, upkeep, done))
         return done
 
-    def shorten_log(self, table: Table, upkeep: Upkeep, *, unread: str | None = None) -> Maintained:
-        """The step alone that cannot wait for an hour, because each commit takes longer until then."""
+    def shorten_log(self, table: Table, upkeep: Upkeep, *, unread: str | None = None) -> Maintained | None:
+        """The step alone that cannot wait for an hour, as each commit takes longer until then. None: nothing went."""
         done = Maintained(table.name)
         if unread is None:
             retried(partial(self._shorten_log, self._last_write(table), table, upkeep, done))
-        return done
+        return done if done.log_files_deleted else None
 
     def _drop_expired(self, table: Table, upkeep: Upkeep, done: Maintained) -> None:
         kept = self.options.days_kept(table)

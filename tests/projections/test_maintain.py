@@ -17,7 +17,7 @@ from schemas.facts import Fact
 from schemas.tables import MEMBERSHIP_CHANGES, PROJECTIONS, QUEUE_ASSIGNMENTS
 from streaming.errors import InUseError
 from streaming.projections.locks import maintaining_alone
-from streaming.projections.maintain import WRITTEN_HERE, _shorten_logs, maintain, maintain_regularly
+from streaming.projections.maintain import maintain, maintain_regularly
 from streaming.projections.progress import delete_progress
 from streaming.projections.projector import run_projections
 from streaming.tables.maintenance import ROUNDS_AN_HOUR, MaintainOptions
@@ -219,14 +219,14 @@ def test_nothing_is_lost_while_the_projections_go_on(told: Path) -> None:
 
 def test_logs_are_shortened_without_any_other_work(told: Path) -> None:
     every_version = MaintainOptions(log_hours=-1)
-    list(_shorten_logs(str(told), every_version, WRITTEN_HERE))  # makes checkpoints
+    list(maintain(str(told), every_version, in_full=False))  # makes checkpoints
     before, names = read(told, "queue_findings"), entries(told, "queue_findings")
     assert len(names) > 2
-    done = {one.table: one for one in _shorten_logs(str(told), every_version, WRITTEN_HERE)}
+    done = {one.table: one for one in maintain(str(told), every_version, in_full=False)}
     assert done["queue_findings"].log_files_deleted == len(names) - len(entries(told, "queue_findings")) > 0
     assert (done["queue_findings"].rows_dropped, done["queue_findings"].files_before) == (0, 0)
     assert read(told, "queue_findings") == before
-    assert list(_shorten_logs(str(told), every_version, WRITTEN_HERE)) == []
+    assert list(maintain(str(told), every_version, in_full=False)) == []
 
 
 def entries(tables: Path, name: str) -> list[str]:
