@@ -148,6 +148,18 @@ def test_version_names_what_it_runs_on(capsys: pytest.CaptureFixture[str]) -> No
     assert lines[-1].startswith(f"Python {sys.version_info.major}.{sys.version_info.minor}.")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("theirs", "pool"), [({}, "system"), ({"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, "mimalloc")])
+def test_pyarrow_uses_the_c_library_unless_the_user_chose(theirs: dict[str, str], pool: str) -> None:
+    code = (
+        "from streaming.cli import main\nmain(['version'])\n"
+        "import pyarrow\nprint(pyarrow.default_memory_pool().backend_name)"
+    )
+    environ = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"} | theirs
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environ)
+    assert done.stdout.splitlines()[-1] == pool
+
+
 def test_conformance_passes_its_exit_code_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conformance", str(tmp_path / "none")]) == 2
     assert "none" in capsys.readouterr().out
