@@ -24,6 +24,8 @@ TOPIC = "month"
 MONTH_DAYS, ROUND_S = 30, 30  # 17,280,000 rounds of 200 groups
 A_BATCH = 100  # rounds of each group, 50 virtual minutes, that a batch reads at most
 A_SHARE, AHEAD = 50, 200  # rounds of each group that are sent at a time, and that may wait in Kafka
+# RocksDB's cache grows until it is full. With the default of 256 MB that takes longer than the run.
+CACHE, CACHE_MB = "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB", "128"
 LOOK_S = 0.5
 READ_WITHIN_S = 300  # what was sent, before the job stops: Kafka may have deleted it when another life begins
 SENT = "feed.rounds"
@@ -124,13 +126,13 @@ class _Month:
 
 
 def _configure(folder: Path, kafka: str, groups: int) -> Path:
-    """The defaults, but for places, batches one after the other, and maintenance, which the run does itself."""
+    """The defaults, but for places, RocksDB's cache, batches one after the other, and maintenance by the run itself."""
     file = folder / "evenkeel.toml"
     values: dict[str, dict[str, Any]] = {
         "source": {"topic": TOPIC, "bootstrap_servers": kafka, "max_offsets_per_trigger": A_BATCH * groups},
         "tables": {"path": str(folder / "tables")},
         "job": {"checkpoint": str(folder / "checkpoint"), "maintenance": False, "trigger_seconds": 0},
-        "spark.settings": spark_metrics(folder),
+        "spark.settings": {**spark_metrics(folder), CACHE: CACHE_MB},
     }
     write_toml(file, values)
     return file

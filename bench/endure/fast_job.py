@@ -1,5 +1,6 @@
 """The job of the fast part, in a process of its own: detection as fast as it can, and maintenance on virtual days."""
 
+import os
 import signal
 import time
 from dataclasses import replace
@@ -17,6 +18,7 @@ from bench.endure.measures import KEPT_DAYS
 from bench.environment import RecordsRead
 from bench.results import say
 from schemas.tables import PROJECTIONS, TABLES
+from streaming.cli import ARROW_POOL
 from streaming.config.load import load_config
 from streaming.config.sections import Config
 from streaming.errors import MonitorError
@@ -48,6 +50,7 @@ class FastJob(Child):
     """The process. All of its methods wait for its answer. Raises MonitorError once the job has failed."""
 
     def __init__(self, config: Path) -> None:
+        os.environ.setdefault(*ARROW_POOL)  # as every command does; the process imports pyarrow before it serves
         super().__init__(_serve, config)
 
     def wait_until_started(self) -> None:
