@@ -8,6 +8,7 @@ from threading import Event
 from typing import Any
 
 from delta.tables import DeltaTable
+from pyarrow.fs import FileSelector
 from pyspark.sql import Row, SparkSession
 
 from schemas.tables import FACTS
@@ -16,6 +17,7 @@ from streaming.projections.progress import read_progress
 from streaming.spark.session import MAINTENANCE_POOL, scheduler_pool
 from streaming.tables.facts_log import FactsLog
 from streaming.tables.maintenance import EVERY_S, Maintained, MaintainOptions, Round, keep_maintaining
+from streaming.tables.storage import files_in
 
 
 def maintain_facts(
@@ -91,17 +93,18 @@ class _SparkUpkeep:
         milliseconds = jvm.java.util.OptionalLong.of(age // timedelta(milliseconds=1))
         if snapshot.checkpointProvider().version() < snapshot.version():  # only what one has summed up can go
             delta_log.checkpoint(snapshot, jvm.scala.Option.empty())
-        files = self._log_files(delta_log)
+        files = self._log_files()
         delta_log.cleanUpExpiredLogs(
             snapshot,
             jvm.scala.jdk.javaapi.OptionConverters.toScala(milliseconds),
             jvm.org.apache.spark.sql.delta.TruncationGranularity.MINUTE(),
         )
-        return files - self._log_files(delta_log)
+        return len(files - self._log_files())  # the job adds others meanwhile
 
-    def _log_files(self, delta_log: Any) -> int:
-        folder = delta_log.logPath()
-        return len(folder.getFileSystem(self._spark._jsparkSession.sessionState().newHadoopConf()).listStatus(folder))
+    def _log_files(self) -> set[str]:
+        """Their names, without Hadoop's checksums."""
+        listed = files_in(self._path).get_file_info(FileSelector("_delta_log"))
+        return {one.base_name for one in listed if not one.base_name.startswith(".")}
 
     def _sql(self, statement: str) -> Row:
         self._require_held()

@@ -16,6 +16,7 @@ from streaming.projections.projector import run_projections
 from streaming.spark.maintain import maintain_facts, maintain_regularly
 from streaming.tables.conflicts import retried
 from streaming.tables.maintenance import MaintainOptions
+from streaming.tables.storage import files_in
 from tests.projections.story import NOW, TODAY, some_days
 from tests.spark.conftest import Tables
 from tests.tables.telling import Teller, health
@@ -124,6 +125,24 @@ def test_a_log_that_all_have_read_is_shortened(told, log_hours):
     tables.tell([Teller(group="audit").member(TODAY, "later")])
     run_projections(tables.path)
     assert tables.read("group_members").where("client_id = 'later'").count() == 1
+
+
+def test_files_that_the_job_adds_meanwhile_do_not_count(told, monkeypatch):
+    """A commit between the two looks at the log, of which nothing is old."""
+    run_projections(told.path)
+    maintain_facts(told.spark, told.path, KEEP, NOW)
+    looks = []
+
+    def look(folder):
+        looks.append(folder)
+        if len(looks) == 2:
+            told.tell([Teller(group="audit").member(TODAY, "later")])
+        return files_in(folder)
+
+    monkeypatch.setattr("streaming.spark.maintain.files_in", look)
+
+    assert maintain_facts(told.spark, told.path, KEEP, NOW, in_full=False) is None
+    assert len(looks) == 2
 
 
 def test_nothing_is_lost_while_the_job_goes_on(told):
