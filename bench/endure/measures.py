@@ -44,7 +44,9 @@ LIVE, FAST = PARTS = ("live", "fast")
 _current = "|".join(table.name for table in CURRENT)
 # The first whose pattern fits a key counts. Slack: the noise of a count or size that is as good as level.
 MEASURES = (
-    Measure(r"run\.java\.(heap_after_gc|heap_committed|rss)_mb", "MB", 20, Shape.FLOOR),  # a full collection gives back
+    Measure(r"run\.java\.heap_after_gc_mb", "MB", 20, Shape.FLOOR),
+    Measure(r"run\.java\.heap_committed_mb", "MB", 10, Shape.FLOOR),  # a full collection gives it back
+    Measure(r"run\.java\.rss_mb", "MB", 5, Shape.FLOOR),
     Measure(r"run\.java\.\w+_mb", "MB", 10),
     Measure(r"run\.java\.classes", "", 200),
     Measure(r"run\.java\.listener_queue", "", 50),
@@ -60,7 +62,7 @@ MEASURES = (
     Measure(r"tables\.\w+\.log_(files|mb)", "", 10, of_process=False, open_in=(LIVE,), why="kept for hours"),
     Measure(r"checkpoint\.files", "", 100, of_process=False),
     Measure(r"scratch\.files", "", 20, Shape.FLOOR),  # a shuffle's go once its objects in the heap are collected
-    Measure(r"scratch\.mb", "MB", 5, Shape.FLOOR),
+    Measure(r"scratch\.mb", "MB", 5, Shape.FLOOR, of_process=False),
     Measure(r"(checkpoint|state)\.\w+", "", 5, of_process=False),
     Measure(r"logs\.\w+", "", 0.1, of_process=False),
     Measure(r"\w+\.(trigger|batch|latency_p50|latency_p99|scrape)_s", "s", 0.1),
