@@ -55,6 +55,7 @@ MEASURES = (
     Measure(r"machine\.loop_ms", "ms", 0, open_in=PARTS, why="of the machine: a plain loop"),
     Measure(r"machine\.busy_percent", "%", 0, open_in=PARTS, why="of the machine"),
     Measure(r"[\w.]+\.rss_mb", "MB", 5),
+    Measure(r"[\w.]+\.pool_threads", "", 0, open_in=PARTS, why="of deltalake: the most that it needed at once"),
     Measure(r"[\w.]+\.threads", "", 3),
     Measure(r"[\w.]+\.fds", "", 5),
     Measure(rf"tables\.({_current})\.(files|mb)", "", 10, of_process=False, expires=True),

@@ -20,6 +20,7 @@ from streaming.spark.session import TRIMMED
 SPARK_METRICS = "spark-metrics"
 SPARK_PERIOD_S = 10
 LOOP_TURNS = 200_000  # some 10 ms
+POOL = "tokio-rt-worker"  # deltalake's threads, as many as it once needed at the same time: they end if idle for 10 s
 STALE_S = 120.0  # a value of Spark's that is older says nothing about now
 Figures = dict[str, float | None]
 
@@ -30,12 +31,14 @@ def of_machine() -> Figures:
 
 
 def of_process(name: str, pid: int) -> Figures:
-    """Resident memory, threads and file descriptors; nothing if it has ended."""
+    """Resident memory, threads and file descriptors; nothing if it has ended. deltalake's threads, if any, apart."""
     with suppress(psutil.NoSuchProcess):
-        one = psutil.Process(pid)
+        one, threads = psutil.Process(pid), _names_of_threads(pid)
+        pool = threads.count(POOL)
+        found: Figures = {f"{name}.pool_threads": pool} if pool else {}
         with one.oneshot():
-            rss_mb = one.memory_info().rss / MB
-            return {f"{name}.rss_mb": rss_mb, f"{name}.threads": one.num_threads(), f"{name}.fds": one.num_fds()}
+            found |= {f"{name}.rss_mb": one.memory_info().rss / MB, f"{name}.fds": one.num_fds()}
+        return found | {f"{name}.threads": len(threads) - pool}
     return {}
 
 
@@ -200,6 +203,14 @@ def _of_workers(java: int) -> Figures:
     found: Figures = {"run.workers.number": len(each)}
     for key in ("rss_mb", "threads", "fds"):
         found[f"run.workers.{key}"] = sum(one.get(f"one.{key}") or 0.0 for one in each)
+    return found
+
+
+def _names_of_threads(pid: int) -> list[str]:
+    found = []
+    for file in Path(f"/proc/{pid}/task").glob("*/comm"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            found.append(file.read_text().rstrip())
     return found
 
 

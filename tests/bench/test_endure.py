@@ -6,11 +6,14 @@ import random
 import struct
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from bench.endure.__main__ import LOCK, main
 from bench.endure.fast import A_BATCH, A_SHARE, AHEAD, MONTH_DAYS, ROUND_S, _Month
@@ -20,7 +23,17 @@ from bench.endure.hotspot import counters, memory
 from bench.endure.measures import DAYS, EXPIRED_AFTER_DAYS, FAST, LIVE, failing, measure_of, rows_of
 from bench.endure.programs import Recording
 from bench.endure.report import ABOUT, LINES, PAGE, PLOTS, keep_results, page, read_lines, write_report
-from bench.endure.samples import Commits, Spent, of_folder, of_machine, of_spark, of_tables, series, total
+from bench.endure.samples import (
+    Commits,
+    Spent,
+    of_folder,
+    of_machine,
+    of_process,
+    of_spark,
+    of_tables,
+    series,
+    total,
+)
 from streaming.file_lock import held
 
 HOURS_S = 9_000.0  # of a run: two and a half
@@ -268,6 +281,19 @@ def test_processor_time_is_that_of_a_process_and_its_children_since_the_last_loo
         child.communicate(b"\n")
     assert taken >= 0.1
     assert taken > sum(os.times()[:2]) - began_s
+
+
+def test_threads_of_deltalake_are_counted_apart(tmp_path: Path):
+    write_deltalake(str(tmp_path / "table"), pa.table({"a": [1]}))
+    assert DeltaTable(str(tmp_path / "table")).count() == 1
+    ours = of_process("one", os.getpid())
+    assert ours["one.pool_threads"] >= 1
+    assert ours["one.threads"] >= threading.active_count()
+    with subprocess.Popen(["sleep", "60"]) as other:
+        found = of_process("one", other.pid)
+        other.kill()
+    assert found["one.threads"] == 1
+    assert "one.pool_threads" not in found
 
 
 def test_the_speed_of_the_machine_and_its_other_work_are_measured_apart():
