@@ -1,9 +1,5 @@
-"""The maintenance of the tables that deltalake writes: all but ``facts``. It may run beside the projections.
+"""The maintenance of the tables that deltalake writes: all but ``facts``. It may run beside the projections."""
 
-A table's log is shortened to hours: deltalake itself keeps it for days, by the table's property.
-"""
-
-import re
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta, timezone
 from threading import Event
@@ -11,7 +7,6 @@ from threading import Event
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
-from pyarrow.fs import FileSelector
 
 from schemas.table_definition import Table
 from schemas.tables import ALERTS, CURRENT, FACTS, GROUP_MEMBERS, GROUP_STATUS, QUEUE_ASSIGNMENTS, TABLES
@@ -20,12 +15,11 @@ from streaming.projections.progress import read_progress
 from streaming.projections.table import all_rows, numbered, overwrite, without
 from streaming.tables.arrow_types import arrow_schema, unsliced
 from streaming.tables.maintenance import EVERY_S, Maintained, MaintainOptions, Round, keep_maintaining
-from streaming.tables.storage import delta_uri, files_in
+from streaming.tables.storage import delta_uri
 
 GONE_DAYS = 7  # so long members and queues that are gone stay in the tables of the current state
 WRITTEN_HERE = tuple(table for table in TABLES if table is not FACTS)
 _HISTORIES = tuple(table for table in WRITTEN_HERE if table not in CURRENT)
-_NUMBERED = re.compile(r"(\d{20})\.")
 # A day more than the job keeps the state of a silent group: its last status may be an hour older than its last round,
 # and clocks of groups differ. What the job has forgotten it tells again if the group comes back.
 FORGOTTEN_MS = 86_400_000
@@ -132,29 +126,11 @@ class _DeltalakeUpkeep:
     def vacuum(self) -> None:
         self._open().vacuum(dry_run=False, full=True)
 
-    def shorten_log(self, before: datetime) -> int:
-        return shorten_log(self._open(), self._path, before)
+    def checkpoint(self) -> None:
+        self._open().create_checkpoint()
 
     def _open(self) -> DeltaTable:
         return DeltaTable(self._path)
-
-
-def shorten_log(table: DeltaTable, path: str, before: datetime) -> int:
-    """Delete log files that are in a checkpoint older than ``before``. Return their number.
-
-    So every version since then can still be read. A checkpoint is made now, for later rounds.
-    """
-    files = files_in(path)
-    listed = [one for one in files.get_file_info(FileSelector("_delta_log")) if one.mtime is not None]
-    found = [(int(number[1]), one) for one in listed if (number := _NUMBERED.match(one.base_name))]
-    checkpoints = [(version, one.mtime) for version, one in found if ".checkpoint" in one.base_name]
-    summed_up = max((version for version, modified in checkpoints if modified < before), default=0)
-    over = [one for version, one in found if version < summed_up]
-    for one in over:
-        files.delete_file(one.path)
-    if max((version for version, _ in checkpoints), default=-1) < table.version():
-        table.create_checkpoint()
-    return len(over)
 
 
 def drop_superseded(opened: DeltaTable, table: Table, day: str) -> int:

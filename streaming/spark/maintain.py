@@ -3,12 +3,11 @@
 The log is kept short, because each append lists it: docs/performance.md has what that takes.
 """
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from threading import Event
 from typing import Any
 
 from delta.tables import DeltaTable
-from pyarrow.fs import FileSelector
 from pyspark.sql import Row, SparkSession
 
 from schemas.tables import FACTS
@@ -17,7 +16,6 @@ from streaming.projections.progress import read_progress
 from streaming.spark.session import MAINTENANCE_POOL, scheduler_pool
 from streaming.tables.facts_log import FactsLog
 from streaming.tables.maintenance import EVERY_S, Maintained, MaintainOptions, Round, keep_maintaining
-from streaming.tables.storage import files_in
 
 
 def maintain_facts(
@@ -84,27 +82,11 @@ class _SparkUpkeep:
         self._require_held()
         self._spark.sql(f"VACUUM {self._name}")
 
-    def shorten_log(self, before: datetime) -> int:
-        """Delta itself keeps whole days."""
+    def checkpoint(self) -> None:
         jvm: Any = self._spark._jvm
         delta_log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self._spark._jsparkSession, self._path)
         snapshot = delta_log.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty())
-        age = datetime.now(timezone.utc) - before
-        milliseconds = jvm.java.util.OptionalLong.of(age // timedelta(milliseconds=1))
-        if snapshot.checkpointProvider().version() < snapshot.version():  # only what one has summed up can go
-            delta_log.checkpoint(snapshot, jvm.scala.Option.empty())
-        files = self._log_files()
-        delta_log.cleanUpExpiredLogs(
-            snapshot,
-            jvm.scala.jdk.javaapi.OptionConverters.toScala(milliseconds),
-            jvm.org.apache.spark.sql.delta.TruncationGranularity.MINUTE(),
-        )
-        return len(files - self._log_files())  # the job adds others meanwhile
-
-    def _log_files(self) -> set[str]:
-        """Their names, without Hadoop's checksums."""
-        listed = files_in(self._path).get_file_info(FileSelector("_delta_log"))
-        return {one.base_name for one in listed if not one.base_name.startswith(".")}
+        delta_log.checkpoint(snapshot, jvm.scala.Option.empty())
 
     def _sql(self, statement: str) -> Row:
         self._require_held()

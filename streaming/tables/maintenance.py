@@ -20,6 +20,7 @@ from schemas.table_definition import Table
 from streaming.config.sections import Config
 from streaming.core.retention import FORGET_AFTER_MS
 from streaming.tables.conflicts import retried
+from streaming.tables.log_files import LogFiles
 from streaming.tables.storage import delta_uri
 
 log = logging.getLogger(__name__)
@@ -108,8 +109,8 @@ class Upkeep(Protocol):
     def vacuum(self) -> None:
         """Deletes files that were replaced, as old as the table's own property says."""
 
-    def shorten_log(self, before: datetime) -> int:
-        """Deletes files of the log that are older; how many."""
+    def checkpoint(self) -> None:
+        """Writes a checkpoint of the newest version into the log."""
 
 
 @dataclass(frozen=True)
@@ -160,9 +161,17 @@ class Round:
             upkeep.vacuum()
 
     def _shorten_log(self, last_write: datetime | None, table: Table, upkeep: Upkeep, done: Maintained) -> None:
-        """The newest write stays whatever its age: its commit says what was read or written."""
+        """Delete what a checkpoint sums up that is itself older than ``log_kept``. So every version since then can be
+        read, also by who opened the table before the next checkpoint came. That is written for later rounds.
+
+        The newest write stays whatever its age: its commit says what was read or written.
+        """
         if last_write is not None:
-            done.log_files_deleted += upkeep.shorten_log(last_write - self.options.log_kept)
+            log_files = LogFiles(f"{self.tables}/{table.name}")
+            summed_up = log_files.newest_checkpoint(before=last_write - self.options.log_kept)
+            done.log_files_deleted += log_files.delete_before(summed_up)
+            if log_files.newest_checkpoint() < self._open(table).version():
+                upkeep.checkpoint()
 
     def _last_write(self, table: Table) -> datetime | None:
         """When something other than maintenance last changed the table."""

@@ -1,6 +1,7 @@
 """What maintenance asks of a table's writer, in which order, whoever that is."""
 
-from datetime import date, datetime, timedelta, timezone
+import os
+from datetime import date, datetime, timezone
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,9 +36,8 @@ class Asked:
     def vacuum(self) -> None:
         self.calls.append(("vacuum", None))
 
-    def shorten_log(self, before: datetime) -> int:
-        self.calls.append(("log", before))
-        return 3
+    def checkpoint(self) -> None:
+        self.calls.append(("checkpoint", None))
 
 
 def asked(tables: Path, table: Table, dropped: int = 0, unread: str | None = None, **options: int) -> Asked:
@@ -55,12 +55,10 @@ def asked(tables: Path, table: Table, dropped: int = 0, unread: str | None = Non
 
 
 @pytest.mark.parametrize("table", [FACTS, GROUP_STATUS])
-def test_expired_days_go_closed_ones_are_compacted_and_an_hour_of_log_is_kept(table: Table, tmp_path: Path) -> None:
+def test_expired_days_go_and_closed_ones_are_compacted(table: Table, tmp_path: Path) -> None:
     drop, compact, log = asked(tmp_path, table).calls  # nothing was replaced: there is nothing to vacuum
     assert (drop, compact) == (("drop", ["2026-02-28"]), ("compact", "2026-03-10"))
-    written = DeltaTable(tmp_path / table.name).history(1)[0]["timestamp"]
-    wanted = datetime.fromtimestamp(written / 1000, timezone.utc) - timedelta(hours=1)
-    assert log == ("log", wanted)
+    assert log == ("checkpoint", None)
 
 
 def test_a_day_with_many_files_is_compacted_before_it_ends(tmp_path: Path) -> None:
@@ -73,17 +71,74 @@ def test_rows_that_are_kept_for_ever_do_not_expire(tmp_path: Path) -> None:
 
 
 def test_replaced_files_go_and_stay_while_somebody_has_yet_to_read_them(tmp_path: Path) -> None:
-    assert [name for name, _ in asked(tmp_path, FACTS, dropped=1).calls] == ["drop", "compact", "vacuum", "log"]
+    assert [name for name, _ in asked(tmp_path, FACTS, dropped=1).calls] == ["drop", "compact", "vacuum", "checkpoint"]
     assert [name for name, _ in asked(tmp_path, FACTS, 1, "not read").calls] == ["drop", "compact"]
 
 
-def test_the_log_alone_is_shortened_unless_somebody_has_yet_to_read_it(tmp_path: Path) -> None:
-    (*_, log) = asked(tmp_path, FACTS).calls
-    for unread, calls in ((None, [log]), ("not read", [])):
-        writer = Asked(0)
-        Round(str(tmp_path), MaintainOptions(), NOW).shorten_log(FACTS, writer, unread=unread)
+def written_log(tables: Path, minutes_ago: dict[str, int]) -> Path:
+    """The log of a table with five versions, and checkpoints of the second and the fourth. Files are as old as said.
+
+    ``minutes_ago``: by the beginning of a name, before the newest commit. Others are as old as that.
+    """
+    path = tables / FACTS.name
+    if not path.exists():
+        asked(tables, FACTS, unread="not read")
+    log = path / "_delta_log"
+    for version in (1, 3):
+        DeltaTable(path, version=version).create_checkpoint()
+    (log / f".{0:020}.json.crc").touch()
+    newest_s = DeltaTable(path).history(1)[0]["timestamp"] / 1000
+    for file in log.iterdir():
+        ages = [minutes for name, minutes in minutes_ago.items() if file.name.lstrip(".").startswith(name)]
+        then = newest_s - 60 * max(ages, default=0)
+        os.utime(file, (then, then))
+    return log
+
+
+def names(log: Path) -> set[str]:
+    return {file.name.lstrip("0") for file in log.iterdir() if file.name != "_last_checkpoint"}
+
+
+OLD = {f"{version:020}.json": 90 for version in range(4)}
+CHECKPOINTS = (f"{1:020}.checkpoint", f"{3:020}.checkpoint")
+ALL = {".json", "1.json", "2.json", "3.json", "4.json", "1.checkpoint.parquet", "3.checkpoint.parquet"}
+CHECKSUM = f".{0:020}.json.crc"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "left"),
+    [
+        ((80, 59), ALL - {".json"}),  # versions of an hour ago need the first checkpoint, and what came after it
+        ((80, 61), {"3.json", "4.json", "3.checkpoint.parquet"}),
+        ((59, 58), ALL | {CHECKSUM}),
+    ],
+)
+def test_an_hour_of_the_log_is_kept_and_what_versions_since_then_need(
+    minutes: tuple[int, int], left: set[str], tmp_path: Path
+) -> None:
+    log = written_log(tmp_path, {**OLD, **dict(zip(CHECKPOINTS, minutes, strict=True))})
+    before = names(log)
+    done = Round(str(tmp_path), MaintainOptions(), NOW).shorten_log(FACTS, Asked())
+    assert names(log) == left
+    assert (done.log_files_deleted if done else 0) == len(before - left - {CHECKSUM})
+
+
+def test_a_checkpoint_is_written_if_commits_came_after_the_newest(tmp_path: Path) -> None:
+    log = written_log(tmp_path, OLD)
+    for checkpoints, calls in ((0, [("checkpoint", None)]), (1, [])):
+        if checkpoints:
+            DeltaTable(log.parent).create_checkpoint()
+        writer = Asked()
+        Round(str(tmp_path), MaintainOptions(), NOW).shorten_log(FACTS, writer)
         assert writer.calls == calls
 
 
+def test_a_log_is_left_alone_while_somebody_has_yet_to_read_it(tmp_path: Path) -> None:
+    log = written_log(tmp_path, {**OLD, **dict.fromkeys(CHECKPOINTS, 80)})
+    before, writer = names(log), Asked()
+    assert Round(str(tmp_path), MaintainOptions(), NOW).shorten_log(FACTS, writer, unread="not read") is None
+    assert (names(log), writer.calls) == (before, [])
+
+
 def test_a_table_that_is_overwritten_is_never_compacted(tmp_path: Path) -> None:
-    assert [name for name, _ in asked(tmp_path, GROUP_MEMBERS).calls] == ["drop", "vacuum", "log"]
+    assert [name for name, _ in asked(tmp_path, GROUP_MEMBERS).calls] == ["drop", "vacuum", "checkpoint"]
