@@ -31,6 +31,9 @@ class LogFiles:
         self._files = files_in(path)
         self._found = sorted(self._listed())
 
+    def newest_version(self) -> int:
+        return max((one.version for one in self._found), default=NO_VERSION)
+
     def newest_checkpoint(self, before: datetime | None = None) -> int:
         """The version of the newest checkpoint, or of the newest that is older than ``before``."""
         ours = [one for one in self._found if one.is_checkpoint and (before is None or one.modified < before)]

@@ -170,7 +170,7 @@ class Round:
             log_files = LogFiles(f"{self.tables}/{table.name}")
             summed_up = log_files.newest_checkpoint(before=last_write - self.options.log_kept)
             done.log_files_deleted += log_files.delete_before(summed_up)
-            if log_files.newest_checkpoint() < self._open(table).version():
+            if log_files.newest_checkpoint() < log_files.newest_version():
                 upkeep.checkpoint()
 
     def _last_write(self, table: Table) -> datetime | None:
