@@ -13,7 +13,8 @@ from pyarrow.fs import FileSelector
 from streaming.tables.storage import files_in
 
 NO_VERSION = -1
-_NUMBERED = re.compile(r"(\.?)(\d{20})\.")  # with a dot before it: Hadoop's checksum of the file
+# With a dot before it: Hadoop's checksum of the file. A damaged commit that was set aside stays (``damaged_commits``).
+_NUMBERED = re.compile(r"(\.?)(\d{20})\.(?!damaged$)")
 
 
 class _LogFile(NamedTuple):

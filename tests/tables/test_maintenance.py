@@ -123,6 +123,16 @@ def test_an_hour_of_the_log_is_kept_and_what_versions_since_then_need(
     assert (done.log_files_deleted if done else 0) == len(before - left - {CHECKSUM})
 
 
+def test_a_damaged_commit_that_was_set_aside_stays(tmp_path: Path) -> None:
+    log = written_log(tmp_path, {**OLD, **dict.fromkeys(CHECKPOINTS, 80)})
+    set_aside = log / f"{0:020}.damaged"
+    set_aside.touch()
+    done = Round(str(tmp_path), MaintainOptions(), NOW).shorten_log(FACTS, Asked())
+    assert done is not None
+    assert set_aside.exists()
+    assert not set_aside.with_suffix(".json").exists()
+
+
 def test_a_checkpoint_is_written_if_commits_came_after_the_newest(tmp_path: Path) -> None:
     log = written_log(tmp_path, OLD)
     for checkpoints, calls in ((0, [("checkpoint", None)]), (1, [])):
