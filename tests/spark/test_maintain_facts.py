@@ -15,6 +15,7 @@ from tenacity import stop_after_attempt
 from streaming.projections.projector import run_projections
 from streaming.spark.maintain import maintain_facts, maintain_regularly
 from streaming.tables.conflicts import retried
+from streaming.tables.log_files import LogFiles
 from streaming.tables.maintenance import MaintainOptions
 from tests.projections.story import NOW, TODAY, some_days
 from tests.spark.conftest import Tables
@@ -131,23 +132,32 @@ def test_a_batch_that_has_opened_the_table_can_read_it_after_a_round(told):
     tables = aged(told, 2)
     run_projections(tables.path)
     jvm = tables.spark._jvm
-    opened = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(tables.spark._jsparkSession, f"{tables.path}/facts")
-    snapshot = opened.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty())
+    log, nothing = jvm.org.apache.spark.sql.delta.DeltaLog, jvm.scala.Option.empty()
+    opened = log.forTable(tables.spark._jsparkSession, f"{tables.path}/facts")
+    snapshot = opened.update(False, nothing, nothing)
 
     maintain_facts(tables.spark, tables.path, KEEP, NOW, in_full=False)
 
-    assert opened.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty()).checkpointProvider().version() == (
-        snapshot.version()
-    )
+    assert opened.update(False, nothing, nothing).checkpointProvider().version() == snapshot.version()
     assert snapshot.checkpointProvider().version() < snapshot.version()
     assert snapshot.allFiles().count() == len(DeltaTable(f"{tables.path}/facts").file_uris())
 
 
-def test_a_log_that_is_short_is_left_alone(told):
+def test_files_that_the_job_adds_meanwhile_do_not_count(told, monkeypatch):
+    """A commit between the look at the log, of which nothing is old, and the deletion."""
     run_projections(told.path)
     maintain_facts(told.spark, told.path, KEEP, NOW)
+    delete, asked = LogFiles.delete_before, []
+
+    def after_a_commit(files, version):
+        asked.append(version)
+        told.tell([Teller(group="audit").member(TODAY, "later")])
+        return delete(files, version)
+
+    monkeypatch.setattr(LogFiles, "delete_before", after_a_commit)
 
     assert maintain_facts(told.spark, told.path, KEEP, NOW, in_full=False) is None
+    assert len(asked) == 1
 
 
 def test_nothing_is_lost_while_the_job_goes_on(told):
