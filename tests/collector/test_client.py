@@ -18,8 +18,8 @@ from streaming.config.sections import Collector
 from tests.collector.certificates import self_signed
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 
-TIMEOUT_S = 0.15
-PATIENCE_S = 10  # with a busy machine
+TIMEOUT_S = 0.15  # where no answer comes
+PATIENCE_S = 10  # where one comes, with a busy machine
 LIST = requests.consumer_list("g")
 
 
@@ -35,7 +35,7 @@ def asking(
 ) -> None:
     async def run() -> None:
         async with (fake or cluster()).running(name_servers=2, tls=served_with) as running:
-            remoting = RemotingClient(**{"timeout_s": TIMEOUT_S, **client})  # type: ignore[arg-type]
+            remoting = RemotingClient(**{"timeout_s": PATIENCE_S, **client})  # type: ignore[arg-type]
             await act(running, remoting)
             await remoting.close()
 
@@ -45,7 +45,7 @@ def asking(
 def test_answers_find_their_requests() -> None:
     async def act(fake: FakeCluster, client: RemotingClient) -> None:
         address = fake.nodes["broker-a"].address
-        asked = [client.ask(address, requests.consumer_list(group), TIMEOUT_S) for group in ("g", "none") * 20]
+        asked = [client.ask(address, requests.consumer_list(group), PATIENCE_S) for group in ("g", "none") * 20]
         codes = [reply.frame.code for reply in await asyncio.gather(*asked) if reply.frame]
         assert codes == [0, 1] * 20
         assert len(fake.nodes["broker-a"].connections) == 1
@@ -72,7 +72,7 @@ def test_broken_broker_is_an_answer_and_the_connection_is_dropped(manner: str, e
         assert not node.connections
         node.manner = "answer"
         client.begin_round()
-        assert (await client.ask(node.address, LIST, TIMEOUT_S)).frame is not None
+        assert (await client.ask(node.address, LIST, PATIENCE_S)).frame is not None
 
     asking(act)
 
@@ -103,7 +103,7 @@ def test_silent_broker_costs_a_round_one_time_out_and_the_next_one_request() -> 
         replies = await asyncio.gather(*(client.ask(node.address, LIST, TIMEOUT_S) for _ in range(300)))
         assert node.requests[38] == asked + 1
         assert sum(reply.error == JUST_NOW for reply in replies) == 299
-        assert (await client.ask(fake.nodes["broker-b"].address, LIST, TIMEOUT_S)).frame is not None
+        assert (await client.ask(fake.nodes["broker-b"].address, LIST, PATIENCE_S)).frame is not None
 
     asking(act)
 
@@ -111,17 +111,17 @@ def test_silent_broker_costs_a_round_one_time_out_and_the_next_one_request() -> 
 def test_lanes_do_not_hold_each_other_up() -> None:
     async def act(fake: FakeCluster, client: RemotingClient) -> None:
         address = fake.nodes["broker-a"].address
-        fake.groups["g"].members[0].delay_s = 1
+        fake.groups["g"].members[0].delay_s = 6 * PATIENCE_S
         infos = [
-            asyncio.ensure_future(client.ask(address, requests.running_info("g", "c"), 2, Lane.CLIENTS))
+            asyncio.ensure_future(client.ask(address, requests.running_info("g", "c"), 6 * PATIENCE_S, Lane.CLIENTS))
             for _ in range(20)
         ]
-        for _ in range(90):  # as soon as they are there; a busy machine takes a while
+        for _ in range(100 * PATIENCE_S):  # as soon as they are there; a busy machine takes a while
             await asyncio.sleep(0.01)
             if fake.most_at_work.get("c") == Lane.CLIENTS.value:
                 break
         assert fake.most_at_work["c"] == Lane.CLIENTS.value
-        reply = await client.ask(address, LIST, TIMEOUT_S)
+        reply = await client.ask(address, LIST, PATIENCE_S)
         assert reply.frame is not None
         for info in infos:
             info.cancel()
@@ -136,7 +136,7 @@ def test_late_answer_is_nobodys() -> None:
         assert (await client.ask(node.address, LIST, 0.1)).frame is None
         node.manner = "answer"
         client.begin_round()
-        reply = await client.ask(node.address, requests.consumer_list("none"), TIMEOUT_S)
+        reply = await client.ask(node.address, requests.consumer_list("none"), PATIENCE_S)
         assert reply.frame is not None
         assert reply.frame.code == 1
 
@@ -209,9 +209,9 @@ def test_times_are_those_of_the_request_itself() -> None:
         node = fake.nodes["broker-a"]
         node.manner, node.delay_s = "slow", 0.05
         before = time.time() * 1000
-        reply = await client.ask(node.address, LIST, TIMEOUT_S)
-        assert before - 1 <= reply.ts <= before + 100
-        assert 50 <= reply.dur_ms < 150
+        reply = await client.ask(node.address, LIST, PATIENCE_S)
+        assert reply.dur_ms >= 50
+        assert before - 1 <= reply.ts <= time.time() * 1000 - reply.dur_ms + 1
 
     asking(act)
 
@@ -219,7 +219,7 @@ def test_times_are_those_of_the_request_itself() -> None:
 @pytest.mark.parametrize("manner", ["hang", "garbage", "close"])
 def test_next_name_server_is_asked_and_stays_preferred(manner: str) -> None:
     async def act(fake: FakeCluster, client: RemotingClient) -> None:
-        servers = NameServers(client, fake.namesrv, TIMEOUT_S)
+        servers = NameServers(client, fake.namesrv, 1)  # the other one must answer within it
         fake.name_servers[0].manner = manner
         for _ in range(3):
             assert (await servers.ask(requests.cluster_info()))[1].frame is not None
@@ -233,7 +233,7 @@ def test_next_name_server_is_asked_and_stays_preferred(manner: str) -> None:
 
 def test_requests_are_signed_where_there_are_credentials() -> None:
     async def act(fake: FakeCluster, client: RemotingClient) -> None:
-        reply = await client.ask(fake.nodes["broker-a"].address, LIST, TIMEOUT_S)
+        reply = await client.ask(fake.nodes["broker-a"].address, LIST, PATIENCE_S)
         assert reply.frame is not None
         assert reply.frame.code == 0
 
@@ -244,7 +244,7 @@ def test_connections_to_addresses_of_the_past_are_closed() -> None:
     async def act(fake: FakeCluster, client: RemotingClient) -> None:
         a, b = fake.nodes["broker-a"], fake.nodes["broker-b"]
         for node in (a, b):
-            await client.ask(node.address, LIST, TIMEOUT_S)
+            await client.ask(node.address, LIST, PATIENCE_S)
         client.keep_only({b.address})
         await asyncio.sleep(0.02)
         assert (len(a.connections), len(b.connections)) == (0, 1)
