@@ -27,7 +27,7 @@ from streaming.projections.process import keep_running, projection_settings
 from streaming.spark.facts import FactsTable
 from streaming.spark.job import plan_of, run
 from streaming.spark.maintain import maintain_facts
-from streaming.spark.session import build_session
+from streaming.spark.session import ARENAS, build_session
 from streaming.tables.maintenance import MaintainOptions
 from streaming.tables.version import take_tables
 
@@ -51,6 +51,9 @@ class FastJob(Child):
 
     def __init__(self, config: Path) -> None:
         os.environ.setdefault(*ARROW_POOL)  # as every command does; the process imports pyarrow before it serves
+        # As in the process of the projections, which maintains the tables of a real job. Here each day's maintenance
+        # has a thread of its own, to which glibc would give another heap.
+        os.environ.setdefault(*ARENAS)
         super().__init__(_serve, config)
 
     def wait_until_started(self) -> None:
