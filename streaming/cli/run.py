@@ -42,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     reload = Reload(partial(read_with_alerts, arguments, metrics_option(arguments)))
     config, alerts = reload.config, reload.alerts
+    from streaming.freed_memory import keep_giving_back
     from streaming.notifier.exposed import NotifierCounts
     from streaming.notifier.from_config import notifier_settings
     from streaming.notifier.threads import SettingsInForce, keep_delivering
@@ -51,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     from streaming.systemd import ServiceState
 
     in_force = SettingsInForce(notifier_settings(config, alerts, file=arguments.config))
+    keep_giving_back()
     stop, counts = Event(), NotifierCounts()
     state = ServiceState(PARTS, lambda: troubles_of_run(in_force, counts, job, standby))
     job, standby = JobCounts(state.went_on), Standby("the job", state.tell)

@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _print_line(arguments)
     reload = Reload(partial(read_with_alerts, arguments, options_given(arguments, KEYS), writes=()))
     reload.read_once = READ_ONCE_BY_PAGES
+    from streaming.freed_memory import keep_giving_back
     from streaming.notifier.from_config import absolute
     from streaming.web.server import serve
     from streaming.web.settings import web_settings
@@ -39,6 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = web_settings(reload.config, reload.alerts, arguments.config)
     if arguments.tables is not None:  # not those of the configuration's file
         settings = settings._replace(site=settings.site._replace(tables=absolute(arguments.tables)))
+    keep_giving_back()
     stop = Event()
     with reloaded_by_signal(reload), ended_by_signals(stop, ENDING_S):
         serve(settings, stop)

@@ -27,6 +27,7 @@ from schemas.tables import FACTS
 from streaming.config.secrets import secrets_in_environment
 from streaming.config.sections import Config, Log
 from streaming.errors import MonitorError
+from streaming.freed_memory import keep_giving_back
 from streaming.log_format import configure_logs
 from streaming.projections.locks import writing_alone
 from streaming.projections.maintain import maintain_regularly
@@ -134,6 +135,7 @@ def main() -> None:
     hide([*passwords_in(settings.tables), *secrets_in_environment(os.environ)])
     configure_logs(Log(format=settings.log_format))  # type: ignore[arg-type]
     _take_level(sys.stdin.buffer.readline())
+    keep_giving_back()
     stop = Event()
     Thread(target=_end_with_parent, args=(stop,), name="parent", daemon=True).start()
     status = _status_of(settings, stop)
