@@ -3,8 +3,8 @@
 import ctypes
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 
+import psutil
 import pytest
 
 from streaming.freed_memory import give_back
@@ -14,8 +14,7 @@ PIECES, PIECE = 1000, 100_000  # below the size from which glibc maps each piece
 
 
 def resident_mb() -> float:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 / MB for line in lines if line.startswith("VmRSS:"))
+    return float(psutil.Process().memory_info().rss / MB)
 
 
 def kept_and_given_back_mb() -> tuple[float, float]:
