@@ -44,7 +44,7 @@ def require_whole_commits(table: str) -> None:
     damaged = damaged_commits(table)
     if damaged:
         raise CheckpointError(
-            f"{table}/{LOG}: damaged by a failure of the machine: {_named(damaged)}. Run 'evenkeel reseed' with a new "
+            f"{table}/{LOG}: damaged by a failure of the machine: {named(damaged)}. Run 'evenkeel reseed' with a new "
             "folder for the checkpoint: it sets these commits aside, and what they had is read again"
         )
 
@@ -60,10 +60,10 @@ def set_damaged_aside(table: str, now_ms: int) -> list[int]:
         return []
     if 0 in versions:
         raise CheckpointError(
-            f"{table}/{LOG}: damaged by a failure of the machine: {_named(versions)}, with the columns of the table: "
+            f"{table}/{LOG}: damaged by a failure of the machine: {named(versions)}, with the columns of the table: "
             "restore a copy, or delete this table's folder"
         )
-    log.warning("%s: %s: damaged by a failure of the machine, and set aside", table, _named(versions))
+    log.warning("%s: %s: damaged by a failure of the machine, and set aside", table, named(versions))
     info = {"commitInfo": {"timestamp": now_ms, "operation": "WRITE", "operationParameters": SET_ASIDE}}
     files = TextFiles(str(folder / LOG))
     for version in versions:
@@ -114,5 +114,6 @@ def _is_cut(folder: Path, added: dict[str, Any]) -> bool:
     return False
 
 
-def _named(versions: Sequence[int]) -> str:
+def named(versions: Sequence[int]) -> str:
+    """These versions in words, for a message."""
     return f"commit{'s' * (len(versions) > 1)} {', '.join(map(str, versions))}"

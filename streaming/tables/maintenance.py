@@ -20,6 +20,7 @@ from schemas.table_definition import Table
 from streaming.config.sections import Config
 from streaming.core.retention import FORGET_AFTER_MS
 from streaming.tables.conflicts import retried
+from streaming.tables.damaged_commits import damaged_commits, named
 from streaming.tables.log_files import LogFiles
 from streaming.tables.storage import delta_uri
 
@@ -115,7 +116,10 @@ class Upkeep(Protocol):
 
 @dataclass(frozen=True)
 class Round:
-    """One round over the tables of a folder. ``now`` decides which days are over and which rows too old."""
+    """One round over the tables of a folder. ``now`` decides which days are over and which rows too old.
+
+    A table with damaged commits stays as it is: what they had is read again from where the commits before them say.
+    """
 
     tables: str
     options: MaintainOptions
@@ -124,6 +128,13 @@ class Round:
     def maintain(self, table: Table, upkeep: Upkeep, *, unread: str | None = None) -> Maintained:
         """``unread``: the reason why replaced files and the log must be kept."""
         done = Maintained(table.name)
+        damaged = self._damaged(table)
+        if damaged:
+            done.notes.append(
+                f"left as it is: {named(damaged)} damaged by a failure of the machine. Start 'evenkeel run': it mends "
+                "the table, or says what to do"
+            )
+            return done
         last_write = self._last_write(table)
         steps = [self._drop_expired, self._compact]
         if unread is None:
@@ -137,7 +148,7 @@ class Round:
     def shorten_log(self, table: Table, upkeep: Upkeep, *, unread: str | None = None) -> Maintained | None:
         """The step alone that cannot wait for an hour, as each commit takes longer until then. None: nothing went."""
         done = Maintained(table.name)
-        if unread is None:
+        if unread is None and not self._damaged(table):
             retried(partial(self._shorten_log, self._last_write(table), table, upkeep, done))
         return done if done.log_files_deleted else None
 
@@ -189,6 +200,9 @@ class Round:
     @property
     def _today(self) -> date:
         return self.now.astimezone(timezone.utc).date()
+
+    def _damaged(self, table: Table) -> list[int]:
+        return damaged_commits(f"{self.tables}/{table.name}")
 
     def _open(self, table: Table) -> DeltaTable:
         return DeltaTable(delta_uri(f"{self.tables}/{table.name}"))

@@ -17,6 +17,7 @@ from streaming.spark.maintain import maintain_facts, maintain_regularly
 from streaming.tables.conflicts import retried
 from streaming.tables.log_files import LogFiles
 from streaming.tables.maintenance import MaintainOptions
+from tests.damage import cut
 from tests.projections.story import NOW, TODAY, some_days
 from tests.spark.conftest import Tables
 from tests.tables.telling import Teller, health
@@ -141,6 +142,17 @@ def test_a_batch_that_has_opened_the_table_can_read_it_after_a_round(told):
     assert opened.update(False, nothing, nothing).checkpointProvider().version() == snapshot.version()
     assert snapshot.checkpointProvider().version() < snapshot.version()
     assert snapshot.allFiles().count() == len(DeltaTable(f"{tables.path}/facts").file_uris())
+
+
+def test_a_commit_without_its_end_is_left_for_a_reseed(told):
+    log = Path(told.path, "facts", "_delta_log")
+    cut(newest := max(log.glob("*.json")))
+    before = {file: file.read_bytes() for file in log.rglob("*.*")}
+
+    done = maintain_facts(told.spark, told.path, KEEP, NOW)
+
+    assert f"left as it is: commit {int(newest.stem)} damaged by a failure of the machine" in str(done)
+    assert {file: file.read_bytes() for file in log.rglob("*.*")} == before
 
 
 def test_files_that_the_job_adds_meanwhile_do_not_count(told, monkeypatch):

@@ -12,7 +12,9 @@ from schemas.table_definition import Table
 from schemas.tables import FACTS, GROUP_MEMBERS, GROUP_STATUS
 from streaming.tables.arrow_types import arrow_schema, without_comments
 from streaming.tables.creation import create_table
+from streaming.tables.damaged_commits import say_mended, set_damaged_aside
 from streaming.tables.maintenance import MaintainOptions, Round
+from tests.damage import cut
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=timezone.utc)
 DAYS = (date(2026, 2, 28), date(2026, 3, 7), date(2026, 3, 10), date(2026, 3, 10))
@@ -131,6 +133,23 @@ def test_a_damaged_commit_that_was_set_aside_stays(tmp_path: Path) -> None:
     assert done is not None
     assert set_aside.exists()
     assert not set_aside.with_suffix(".json").exists()
+
+
+@pytest.mark.parametrize("is_set_aside", [False, True])  # by a reseed that was interrupted
+def test_a_table_with_a_damaged_commit_stays_as_it_is(is_set_aside: bool, tmp_path: Path) -> None:
+    log = written_log(tmp_path, {**OLD, **dict.fromkeys(CHECKPOINTS, 80)})
+    cut(log / f"{2:020}.json")
+    damaged = set_damaged_aside(str(log.parent), 0) if is_set_aside else [2]
+    before, writer, work = names(log), Asked(), Round(str(tmp_path), MaintainOptions(), NOW)
+
+    done = work.maintain(FACTS, writer)
+
+    assert "left as it is: commit 2 damaged by a failure of the machine. Start 'evenkeel run'" in str(done)
+    assert work.shorten_log(FACTS, writer) is None
+    assert (names(log), writer.calls) == (before, [])
+    if is_set_aside:
+        say_mended(str(log.parent), damaged)
+        assert work.shorten_log(FACTS, writer) is not None
 
 
 def test_a_checkpoint_is_written_if_commits_came_after_the_newest(tmp_path: Path) -> None:
