@@ -31,6 +31,7 @@ from streaming.freed_memory import keep_giving_back
 from streaming.log_format import configure_logs
 from streaming.projections.locks import writing_alone
 from streaming.projections.maintain import maintain_regularly
+from streaming.projections.new_facts import ROWS_A_BATCH
 from streaming.projections.projector import open_projector
 from streaming.secret_mask import hide, passwords_in
 from streaming.tables.maintenance import MaintainOptions, maintain_options
@@ -167,7 +168,11 @@ def _status_of(settings: ProjectionSettings, stop: Event) -> int:
 
 
 def keep_projecting(settings: ProjectionSettings, stop: Event) -> None:
-    """Update the tables every ``seconds``, and once more after ``stop``. Maintain them in parallel."""
+    """Update the tables every ``seconds``, and once more after ``stop``. Maintain them in parallel.
+
+    Only a full batch is followed by the next at once. Others wait, also if there are new facts: each batch adds a
+    commit and a file to every table, however few facts it has.
+    """
     with writing_alone(settings.tables):
         while not DeltaTable.is_deltatable(delta_uri(f"{settings.tables}/{FACTS.name}")):
             if stop.wait(settings.seconds):
@@ -178,7 +183,7 @@ def keep_projecting(settings: ProjectionSettings, stop: Event) -> None:
             Thread(target=work, name="maintenance", daemon=True).start()
         while not stop.is_set():
             began = time.monotonic()
-            while not stop.is_set() and projector.next_batch() is not None:
+            while not stop.is_set() and (projector.next_batch() or 0) >= ROWS_A_BATCH:
                 pass
             stop.wait(max(0.0, began + settings.seconds - time.monotonic()))
         while projector.next_batch() is not None:  # the last facts are committed before the parent ends

@@ -15,7 +15,8 @@ import pytest
 
 from schemas.tables import CURRENT, HISTORY
 from streaming.projections import process as projections_process
-from streaming.projections.process import NICENESS, ProjectionSettings, keep_running
+from streaming.projections.new_facts import ROWS_A_BATCH
+from streaming.projections.process import NICENESS, ProjectionSettings, keep_projecting, keep_running
 from streaming.projections.progress import read_progress
 from tests.projections.story import START, all_rows, read, three_days
 from tests.tables.telling import DAY, Teller
@@ -145,6 +146,37 @@ def test_its_log_has_the_level_of_its_parent_also_after_a_reload_and_a_kill(
     finally:
         stop.set()
         keeper.join(PATIENCE_S)
+
+
+class FirstWait(Event):
+    """It is set by the first wait, and keeps how long that was to be."""
+
+    seconds = 0.0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.seconds = timeout or 0.0
+        self.set()
+        return True
+
+
+@pytest.mark.parametrize("full", [0, 2])
+def test_facts_that_come_all_the_time_wait_for_the_next_batch_unless_it_was_full(
+    full: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, waited_before = FirstWait(), []
+
+    class Busy:
+        """A projector that finds new facts each time, until it is to stop."""
+
+        def next_batch(self) -> int | None:
+            waited_before.append(stop.is_set())
+            return None if stop.is_set() else ROWS_A_BATCH if len(waited_before) <= full else 3
+
+    commit(tmp_path / "facts", three_days()[0])
+    monkeypatch.setattr(projections_process, "open_projector", lambda tables: Busy())
+    keep_projecting(ProjectionSettings(tables=str(tmp_path), seconds=60, log_format="text"), stop)
+    assert waited_before == [False] * (full + 1) + [True]
+    assert 50 < stop.seconds <= 60
 
 
 def test_its_last_facts_are_in_the_tables_when_it_has_ended(tmp_path: Path) -> None:
