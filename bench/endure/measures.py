@@ -58,6 +58,7 @@ MEASURES = (
     Measure(r"[\w.]+\.pool_threads", "", 0, open_in=PARTS, why="of deltalake: the most that it needed at once"),
     Measure(r"[\w.]+\.threads", "", 3),
     Measure(r"[\w.]+\.fds", "", 5),
+    Measure(r"[\w.]+\.cpu_s", "s", 0.02, Shape.RATE, open_in=(FAST,), why="the job takes all that it gets"),
     Measure(rf"tables\.({_current})\.(files|mb)", "", 10, of_process=False, expires=True),
     Measure(r"tables\.\w+\.(files|mb)", "", 10, of_process=False, open_in=(LIVE,), why="kept for days", expires=True),
     Measure(r"tables\.\w+\.log_(files|mb)", "", 10, of_process=False, open_in=(LIVE,), why="kept for hours"),

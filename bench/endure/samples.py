@@ -31,13 +31,16 @@ def of_machine() -> Figures:
 
 
 def of_process(name: str, pid: int) -> Figures:
-    """Resident memory, threads and file descriptors; nothing if it has ended. deltalake's threads, if any, apart."""
+    """Resident memory, threads, file descriptors, and the processor time that it and its ended children have taken;
+    nothing if it has ended. deltalake's threads, if any, apart.
+    """
     with suppress(psutil.NoSuchProcess):
         one, threads = psutil.Process(pid), _names_of_threads(pid)
         pool = threads.count(POOL)
         found: Figures = {f"{name}.pool_threads": pool} if pool else {}
         with one.oneshot():
             found |= {f"{name}.rss_mb": one.memory_info().rss / MB, f"{name}.fds": one.num_fds()}
+            found[f"{name}.cpu_s"] = sum(one.cpu_times()[:4])
         return found | {f"{name}.threads": len(threads) - pool}
     return {}
 
@@ -201,7 +204,7 @@ def _of_workers(java: int) -> Figures:
     workers = [child for child in _children(java, recursive=True) if "python" in child.name]
     each = [of_process("one", worker.pid) for worker in workers]
     found: Figures = {"run.workers.number": len(each)}
-    for key in ("rss_mb", "threads", "fds"):
+    for key in ("rss_mb", "threads", "fds", "cpu_s"):
         found[f"run.workers.{key}"] = sum(one.get(f"one.{key}") or 0.0 for one in each)
     return found
 

@@ -296,6 +296,13 @@ def test_threads_of_deltalake_are_counted_apart(tmp_path: Path):
     assert "one.pool_threads" not in found
 
 
+def test_processor_time_has_that_of_ended_children():
+    before_s = of_process("one", os.getpid())["one.cpu_s"]
+    busy = "import time\nwhile time.process_time() < 0.2: pass"
+    subprocess.run([sys.executable, "-c", busy], check=True)
+    assert of_process("one", os.getpid())["one.cpu_s"] >= before_s + 0.2
+
+
 def test_the_speed_of_the_machine_and_its_other_work_are_measured_apart():
     of_machine()
     began_s = time.process_time()
