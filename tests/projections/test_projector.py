@@ -1,5 +1,6 @@
 """The projections: the same rows whatever happens to batches, files and the position."""
 
+import json
 import shutil
 from collections.abc import Callable
 from datetime import date, datetime, timezone
@@ -118,6 +119,14 @@ def test_tables_have_their_comments_and_properties_and_are_for_old_readers_too(t
     assert tuple(delta.metadata().partition_columns) == table.partitioned_by
     assert delta.metadata().configuration == delta_properties(table)
     assert (delta.protocol().min_reader_version, delta.protocol().min_writer_version) == (1, 2)
+
+
+def test_logs_have_statistics_of_the_columns_that_readers_filter_by(finished: Path) -> None:
+    newest = max((finished / "alerts" / "_delta_log").glob("*.json"))
+    added = [action["add"] for action in map(json.loads, newest.read_text().splitlines()) if "add" in action]
+    assert added
+    for file in added:
+        assert set(json.loads(file["stats"])["minValues"]) == {"seq", "cluster", "consumer_group", "ts"}
 
 
 def test_bytes_that_are_no_text_are_readable_and_kept(tmp_path: Path) -> None:
