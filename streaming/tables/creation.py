@@ -34,8 +34,8 @@ _MERGED = _COMMON | {
     "delta.deletedFileRetentionDuration": "interval 30 minutes",
 }
 # The log has statistics of the columns that readers filter by. Those of all columns are 4.6 KB for each file of
-# `alerts`, and each program that opens the table reads them. Payload structs have more leaves than Delta would keep
-# them for.
+# `alerts`, and each program that opens the table reads them. The structs of `facts` have more columns than Delta would
+# keep statistics for.
 _STATISTICS = "delta.dataSkippingStatsColumns"
 _FILTERED = ("seq", "cluster", "consumer_group", "ts", "from_time", "to_time")
 _FACTS = _APPENDED | {_STATISTICS: "seq,fact,cluster,`group`,topic,ts"}
