@@ -21,6 +21,9 @@ SPARK_METRICS = "spark-metrics"
 SPARK_PERIOD_S = 10
 LOOP_TURNS = 200_000  # some 10 ms
 POOL = "tokio-rt-worker"  # deltalake's threads, as many as it once needed at the same time: they end if idle for 10 s
+# Java's heap has its full size (`spark.driver.memory`) from the start, and all of it is in memory. Else memory goes with
+# the moment of the last collection, and hides what grows beside the heap. What collections leave shows the heap itself.
+WHOLE_HEAP = "-Xms2g -XX:+AlwaysPreTouch"
 STALE_S = 120.0  # a value of Spark's that is older says nothing about now
 Figures = dict[str, float | None]
 
@@ -102,7 +105,7 @@ def spark_metrics(folder: Path) -> dict[str, str]:
         one.mkdir(parents=True, exist_ok=True)
     return {
         "spark.local.dir": str(scratch),
-        "spark.driver.defaultJavaOptions": f"{TRIMMED} -Djava.io.tmpdir={scratch}",
+        "spark.driver.defaultJavaOptions": f"{TRIMMED} {WHOLE_HEAP} -Djava.io.tmpdir={scratch}",
         "spark.metrics.namespace": "evenkeel",
         "spark.metrics.conf.driver.source.jvm.class": "org.apache.spark.metrics.source.JvmSource",
         f"{sink}.class": "org.apache.spark.metrics.sink.CsvSink",
