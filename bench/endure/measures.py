@@ -45,8 +45,6 @@ _current = "|".join(table.name for table in CURRENT)
 # The first whose pattern fits a key counts. Slack: the noise of a count or size that is as good as level.
 MEASURES = (
     Measure(r"run\.java\.heap_after_gc_mb", "MB", 20, Shape.FLOOR),
-    Measure(r"run\.java\.heap_committed_mb", "MB", 10, Shape.FLOOR),  # a full collection gives it back
-    Measure(r"run\.java\.rss_mb", "MB", 5, Shape.FLOOR),
     Measure(r"run\.java\.\w+_mb", "MB", 10),
     Measure(r"run\.java\.classes", "", 200),
     Measure(r"run\.java\.listener_queue", "", 50),

@@ -21,8 +21,8 @@ SPARK_METRICS = "spark-metrics"
 SPARK_PERIOD_S = 10
 LOOP_TURNS = 200_000  # some 10 ms
 POOL = "tokio-rt-worker"  # deltalake's threads, as many as it once needed at the same time: they end if idle for 10 s
-# Java's heap has its full size (`spark.driver.memory`) from the start, and all of it is in memory. Else memory goes with
-# the moment of the last collection, and hides what grows beside the heap. What collections leave shows the heap itself.
+# Java's heap has its full size (`spark.driver.memory`) from the start, and all of it is in memory. Else memory goes
+# with the moment of the last collection, and hides what grows beside the heap. Leaks in the heap show all the same.
 WHOLE_HEAP = "-Xms2g -XX:+AlwaysPreTouch"
 STALE_S = 120.0  # a value of Spark's that is older says nothing about now
 Figures = dict[str, float | None]
