@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta, timezone
+from functools import partial
 from threading import Event
 
 import pyarrow as pa
@@ -17,6 +18,8 @@ from streaming.tables.arrow_types import arrow_schema, unsliced
 from streaming.tables.maintenance import EVERY_S, Maintained, MaintainOptions, Round, keep_maintaining
 from streaming.tables.storage import delta_uri
 
+# A history gets a file with each commit of the projections, some 120 in ten minutes.
+JOINED_BYTES, LEAST_JOINED = 4_000_000, 50
 GONE_DAYS = 7  # so long members and queues that are gone stay in the tables of the current state
 WRITTEN_HERE = tuple(table for table in TABLES if table is not FACTS)
 _HISTORIES = tuple(table for table in WRITTEN_HERE if table not in CURRENT)
@@ -49,23 +52,24 @@ def maintain(
     in_full: bool = True,
 ) -> Iterator[Maintained]:
     """Maintain one table after the other; yield the result of each. ``now`` decides which rows have expired. If not
-    ``in_full``, only the logs are shortened, and a table whose log was short has no result.
+    ``in_full``, only small files are joined and the logs shortened; a table without either has no result.
 
     Raises InUseError while another process maintains them: of two compactions deltalake would keep both results.
     """
     work = Round(tables, options or MaintainOptions(), now or datetime.now(timezone.utc))
-    step = work.maintain if in_full else work.shorten_log
     with maintaining_alone(tables):
         for table in only:
             if DeltaTable.is_deltatable(delta_uri(f"{tables}/{table.name}")):
-                done = step(table, _DeltalakeUpkeep(tables, table, work))
+                upkeep = _DeltalakeUpkeep(tables, table, work)
+                step = work.maintain if in_full else partial(work.keep_short, join=upkeep.join_small)
+                done = step(table, upkeep)
                 if done is not None:
                     yield done
 
 
 def maintain_regularly(tables: str, options: MaintainOptions, *, stop: Event, every_seconds: float = EVERY_S) -> None:
     """Maintain until ``stop``, in a thread: all tables once an hour; every ten minutes tables of current state, whose
-    files are replaced all the time, and the logs of all.
+    files are replaced all the time, and the small files and the logs of the others.
     """
 
     def maintain_round(is_hourly: bool) -> Iterator[Maintained]:
@@ -121,6 +125,15 @@ class _DeltalakeUpkeep:
     def compact(self, before: str | None) -> tuple[int, int]:
         closed = None if before is None else [("date", "<", before)]
         metrics = self._open().optimize.compact(partition_filters=closed, max_concurrent_tasks=1)
+        return metrics["numFilesRemoved"], metrics["numFilesAdded"]
+
+    def join_small(self) -> tuple[int, int]:
+        """Files of ``JOINED_BYTES`` stay as they are, so that a round does not write all of the day again."""
+        opened = self._open()
+        sizes = pa.table(opened.get_add_actions(flatten=True))["size_bytes"].to_pylist()
+        if sum(size < JOINED_BYTES for size in sizes) < LEAST_JOINED:
+            return 0, 0
+        metrics = opened.optimize.compact(target_size=JOINED_BYTES, max_concurrent_tasks=1)
         return metrics["numFilesRemoved"], metrics["numFilesAdded"]
 
     def vacuum(self) -> None:

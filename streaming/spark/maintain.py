@@ -35,7 +35,7 @@ def maintain_facts(
     if not DeltaTable.isDeltaTable(spark, path):
         return None
     with scheduler_pool(spark, MAINTENANCE_POOL):
-        step = work.maintain if in_full else work.shorten_log
+        step = work.maintain if in_full else work.keep_short
         return step(FACTS, _SparkUpkeep(spark, path, require_held), unread=_why_unread(tables, work.options))
 
 

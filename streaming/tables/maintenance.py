@@ -98,6 +98,9 @@ def keep_maintaining(
             log.exception("maintenance of %s failed; it is tried again in %.0f s", tables, every_seconds)
 
 
+Join = Callable[[], tuple[int, int]]  # joins the small files of each day, if there are many: how many they were and are
+
+
 class Upkeep(Protocol):
     """The changes that maintenance makes to a table, by the table's one writer."""
 
@@ -145,12 +148,22 @@ class Round:
             retried(partial(step, table, upkeep, done))
         return done
 
-    def shorten_log(self, table: Table, upkeep: Upkeep, *, unread: str | None = None) -> Maintained | None:
-        """The step alone that cannot wait for an hour, as each commit takes longer until then. None: nothing went."""
+    def keep_short(
+        self, table: Table, upkeep: Upkeep, *, join: Join | None = None, unread: str | None = None
+    ) -> Maintained | None:
+        """What cannot wait for an hour: each commit lists the whole log, and each query opens all small files.
+
+        None: there was nothing to do. ``unread`` as for ``maintain``.
+        """
         done = Maintained(table.name)
-        if unread is None and not self._damaged(table):
-            retried(partial(self._shorten_log, self._last_write(table), table, upkeep, done))
-        return done if done.log_files_deleted else None
+        if self._damaged(table):
+            return None
+        last_write = self._last_write(table)
+        if join is not None and table.partitioned_by:
+            done.files_before, done.files_after = retried(join)
+        if unread is None:
+            retried(partial(self._shorten_log, last_write, table, upkeep, done))
+        return done if done.files_before or done.log_files_deleted else None
 
     def _drop_expired(self, table: Table, upkeep: Upkeep, done: Maintained) -> None:
         kept = self.options.days_kept(table)

@@ -17,7 +17,7 @@ from schemas.facts import Fact
 from schemas.tables import MEMBERSHIP_CHANGES, PROJECTIONS, QUEUE_ASSIGNMENTS
 from streaming.errors import InUseError
 from streaming.projections.locks import maintaining_alone
-from streaming.projections.maintain import maintain, maintain_regularly
+from streaming.projections.maintain import LEAST_JOINED, maintain, maintain_regularly
 from streaming.projections.progress import delete_progress
 from streaming.projections.projector import run_projections
 from streaming.tables.maintenance import ROUNDS_AN_HOUR, MaintainOptions
@@ -227,6 +227,47 @@ def test_logs_are_shortened_without_any_other_work(told: Path) -> None:
     assert (done["queue_findings"].rows_dropped, done["queue_findings"].files_before) == (0, 0)
     assert read(told, "queue_findings") == before
     assert list(maintain(str(told), every_version, in_full=False)) == []
+
+
+def test_many_small_files_are_joined_between_the_hours(told: Path) -> None:
+    """Once they are large enough, later rounds leave them alone."""
+    teller = Teller(group="busy")
+    for number in range(LEAST_JOINED):
+        commit(told / "facts", [teller.membership(TODAY, f"c{number}")])
+        run_projections(str(told))
+        if number == LEAST_JOINED // 2:
+            assert not joined(told, "membership_changes")
+    before = read(told, "membership_changes")
+    assert files(told, "membership_changes")["date=2026-03-10"] >= LEAST_JOINED
+
+    assert joined(told, "membership_changes")
+
+    assert files(told, "membership_changes")["date=2026-03-10"] == 1
+    assert read(told, "membership_changes") == before
+    assert not joined(told, "membership_changes")
+
+
+def joined(tables: Path, name: str) -> int:
+    """How many files of this table a round between the hours joined."""
+    found = {done.table: done.files_before for done in maintain(str(tables), MaintainOptions(), NOW, in_full=False)}
+    return found.get(name, 0)
+
+
+def test_files_that_are_large_enough_are_left_as_they_are(told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    teller = Teller(group="busy")
+    for number in (0, 1):
+        commit(told / "facts", [teller.membership(TODAY, f"c{number}")])
+        run_projections(str(told))
+    large = [teller.membership(TODAY, "a client with a long id " * 100 + str(number)) for number in range(500)]
+    commit(told / "facts", large)
+    run_projections(str(told))
+    sizes = {Path(uri): Path(uri).stat().st_size for uri in DeltaTable(told / "membership_changes").file_uris()}
+    largest = max(sizes, key=lambda file: sizes[file])
+    monkeypatch.setattr("streaming.projections.maintain.LEAST_JOINED", 2)
+    monkeypatch.setattr("streaming.projections.maintain.JOINED_BYTES", sizes[largest])
+
+    assert joined(told, "membership_changes") == len(sizes) - 1
+    assert largest in map(Path, DeltaTable(told / "membership_changes").file_uris())
 
 
 def entries(tables: Path, name: str) -> list[str]:

@@ -120,7 +120,7 @@ def test_an_hour_of_the_log_is_kept_and_what_versions_since_then_need(
 ) -> None:
     log = written_log(tmp_path, {**OLD, **dict(zip(CHECKPOINTS, minutes, strict=True))})
     before = names(log)
-    done = Round(str(tmp_path), MaintainOptions(), NOW).shorten_log(FACTS, Asked())
+    done = Round(str(tmp_path), MaintainOptions(), NOW).keep_short(FACTS, Asked())
     assert names(log) == left
     assert (done.log_files_deleted if done else 0) == len(before - left - {CHECKSUM})
 
@@ -129,7 +129,7 @@ def test_a_damaged_commit_that_was_set_aside_stays(tmp_path: Path) -> None:
     log = written_log(tmp_path, {**OLD, **dict.fromkeys(CHECKPOINTS, 80)})
     set_aside = log / f"{0:020}.damaged"
     set_aside.touch()
-    done = Round(str(tmp_path), MaintainOptions(), NOW).shorten_log(FACTS, Asked())
+    done = Round(str(tmp_path), MaintainOptions(), NOW).keep_short(FACTS, Asked())
     assert done is not None
     assert set_aside.exists()
     assert not set_aside.with_suffix(".json").exists()
@@ -145,11 +145,11 @@ def test_a_table_with_a_damaged_commit_stays_as_it_is(is_set_aside: bool, tmp_pa
     done = work.maintain(FACTS, writer)
 
     assert "left as it is: commit 2 damaged by a failure of the machine. Start 'evenkeel run'" in str(done)
-    assert work.shorten_log(FACTS, writer) is None
+    assert work.keep_short(FACTS, writer) is None
     assert (names(log), writer.calls) == (before, [])
     if is_set_aside:
         say_mended(str(log.parent), damaged)
-        assert work.shorten_log(FACTS, writer) is not None
+        assert work.keep_short(FACTS, writer) is not None
 
 
 def test_a_checkpoint_is_written_if_commits_came_after_the_newest(tmp_path: Path) -> None:
@@ -158,14 +158,14 @@ def test_a_checkpoint_is_written_if_commits_came_after_the_newest(tmp_path: Path
         if checkpoints:
             DeltaTable(log.parent).create_checkpoint()
         writer = Asked()
-        Round(str(tmp_path), MaintainOptions(), NOW).shorten_log(FACTS, writer)
+        Round(str(tmp_path), MaintainOptions(), NOW).keep_short(FACTS, writer)
         assert writer.calls == calls
 
 
 def test_a_log_is_left_alone_while_somebody_has_yet_to_read_it(tmp_path: Path) -> None:
     log = written_log(tmp_path, {**OLD, **dict.fromkeys(CHECKPOINTS, 80)})
     before, writer = names(log), Asked()
-    assert Round(str(tmp_path), MaintainOptions(), NOW).shorten_log(FACTS, writer, unread="not read") is None
+    assert Round(str(tmp_path), MaintainOptions(), NOW).keep_short(FACTS, writer, unread="not read") is None
     assert (names(log), writer.calls) == (before, [])
 
 
