@@ -58,6 +58,8 @@ class Selection:
         self._path = path
         table = DeltaTable(path)
         self.columns = frozenset(field.name for field in table.schema().fields)
+        # Which table it is, and its version: a table that is made again begins with version 0 again.
+        self.version = table.metadata().id, table.version()
         self._builder = QueryBuilder().register("rows", table)
 
     def rows(self, what: Sequence[str | Column], where: str = "true", then: str = "") -> pa.Table:

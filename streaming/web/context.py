@@ -17,6 +17,7 @@ from streaming.notices.notice import Site
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.state_files import running_notifier
 from streaming.wall_clock import now_ms
+from streaming.web.live.upkeep_reader import UpkeepReader
 from streaming.web.live.watch import Watch
 from streaming.web.rendering import StaticFile, read_static, renderer
 from streaming.web.security.forms import FormTokens
@@ -86,6 +87,7 @@ class Context:
         self.pages = pages
         self.threads = CapacityLimiter(PAGE_THREADS)
         self.forms = FormTokens()
+        self.upkeep = UpkeepReader(watch.tables)
         self.silences = SilenceFiles(settings.state)
         self.static: dict[str, StaticFile] = read_static()
         self._render: Callable[..., str] = renderer(self.static)

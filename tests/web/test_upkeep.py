@@ -1,5 +1,6 @@
 """Whether evenkeel sees each cluster, and whether pages arrive."""
 
+import shutil
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,8 +13,9 @@ from schemas.facts import FAILED
 from schemas.table_definition import Table
 from schemas.tables import MONITOR_FAULTS, NOTIFICATIONS, QUARANTINE
 from streaming.tables.arrow_types import arrow_schema, without_comments
+from streaming.tables.query import Selection
 from streaming.web.live.group_reader import read_notifications
-from streaming.web.live.upkeep_reader import read_upkeep
+from streaming.web.live.upkeep_reader import UpkeepReader
 from streaming.web.views.known import Known
 from streaming.web.views.upkeep import Upkeep, clusters_seen, refused_groups
 from streaming.web.words import words_in
@@ -45,7 +47,7 @@ def test_what_the_tables_tell_of_evenkeel(tmp_path: Path) -> None:
     write(tmp_path, QUARANTINE, {"reason": "bad_json", "detail": "x", "source_topic": "T"}, {"reason": "bad_json"})
     write(tmp_path, MONITOR_FAULTS, {"cluster": "c", "consumer_group": "g", "fault": "events_lost", "source": "s",
                                      "events_lost": 3})  # fmt: skip
-    found = read_upkeep(str(tmp_path), NOW)
+    found = UpkeepReader(str(tmp_path)).read(NOW)
     assert found.sinks == [
         {"name": "chat", "is_failing": None, "deliveries": 1, "failures": 0},
         {"name": "pager", "is_failing": True, "deliveries": 1, "failures": 1},
@@ -57,14 +59,35 @@ def test_what_the_tables_tell_of_evenkeel(tmp_path: Path) -> None:
         upkeep=found, notifier="", **FRAME,
     )  # fmt: skip
     assert [text in page for text in ("<b>pager</b>", "<b>bad_json</b> × 2", "s: 3", "T x")] == [True] * 4
-    assert read_upkeep(str(tmp_path), NOW + 3 * 86_400_000).sinks == []
+    assert UpkeepReader(str(tmp_path)).read(NOW + 3 * 86_400_000).sinks == []
     told = read_notifications(str(tmp_path), ["g"], NOW)
     assert [(one["sink"], one["outcome"], one["ts"]) for one in told] == [("chat", "delivered", NOW)]
     assert read_notifications(str(tmp_path), [], NOW) == []
 
 
+def test_a_table_is_read_again_only_if_it_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, ask = [], Selection.ask
+    monkeypatch.setattr(Selection, "ask", lambda self, sql: asked.append(sql) or ask(self, sql))
+    reader = UpkeepReader(str(tmp_path))
+    write(tmp_path, QUARANTINE, {"reason": "bad_json"})
+
+    def quarantined(now: int = NOW) -> list[tuple[str, int]]:
+        return [(row["reason"], row["number"]) for row in reader.read(now).quarantined]
+
+    assert quarantined() == quarantined() == [("bad_json", 1)]
+    assert len(asked) == 1
+    write(tmp_path, QUARANTINE, {"reason": "bad_json"})
+    assert quarantined() == [("bad_json", 2)]
+    assert quarantined(NOW + 3 * 86_400_000) == [], "its days are over"
+    assert len(asked) == 3
+    shutil.rmtree(tmp_path / QUARANTINE.name)  # as `evenkeel rebuild` does
+    for reason in ("too_large", "too_large"):
+        write(tmp_path, QUARANTINE, {"reason": reason})
+    assert quarantined() == [("too_large", 2)]
+
+
 def test_tables_that_are_not_there_tell_nothing(tmp_path: Path) -> None:
-    assert read_upkeep(str(tmp_path), NOW) == ([], [], [])
+    assert UpkeepReader(str(tmp_path)).read(NOW) == ([], [], [])
 
 
 @pytest.mark.parametrize(("later_s", "state"), [(1, "ok"), (70, "late"), (130, "blind")])

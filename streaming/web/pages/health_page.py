@@ -3,7 +3,6 @@
 from starlette.requests import Request
 
 from streaming.web.context import Answer, Context
-from streaming.web.live.upkeep_reader import read_upkeep
 from streaming.web.views.upkeep import clusters_seen, refused_groups
 
 
@@ -13,7 +12,7 @@ def health_page(context: Context, request: Request) -> Answer:
     values = {
         "clusters": clusters_seen(known, now),
         "refused": refused_groups(known),
-        "upkeep": read_upkeep(watch.tables, now),
+        "upkeep": context.upkeep.read(now),
         "notifier": context.notifier(),
         "now": now,
     }
