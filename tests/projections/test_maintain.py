@@ -230,20 +230,25 @@ def test_logs_are_shortened_without_any_other_work(told: Path) -> None:
 
 
 def test_many_small_files_are_joined_between_the_hours(told: Path) -> None:
-    """Once they are large enough, later rounds leave them alone."""
+    """Those of days that have many."""
     teller = Teller(group="busy")
     for number in range(LEAST_JOINED):
         commit(told / "facts", [teller.membership(TODAY, f"c{number}")])
         run_projections(str(told))
         if number == LEAST_JOINED // 2:
             assert not joined(told, "membership_changes")
-    before = read(told, "membership_changes")
-    assert files(told, "membership_changes")["date=2026-03-10"] >= LEAST_JOINED
+    for number in (0, 1):
+        commit(told / "facts", [teller.membership(TODAY - DAY, f"before {number}")])
+        run_projections(str(told))
+    before = Counter(map(str, read(told, "membership_changes")))
+    each_day = files(told, "membership_changes")
+    assert each_day["date=2026-03-10"] >= LEAST_JOINED
+    assert each_day["date=2026-03-09"] == 2, "too few to be joined"
 
     assert joined(told, "membership_changes")
 
-    assert files(told, "membership_changes")["date=2026-03-10"] == 1
-    assert read(told, "membership_changes") == before
+    assert files(told, "membership_changes") == each_day | {"date=2026-03-10": 1}
+    assert Counter(map(str, read(told, "membership_changes"))) == before
     assert not joined(told, "membership_changes")
 
 
@@ -266,7 +271,8 @@ def test_files_that_are_large_enough_are_left_as_they_are(told: Path, monkeypatc
     monkeypatch.setattr("streaming.projections.maintain.LEAST_JOINED", 2)
     monkeypatch.setattr("streaming.projections.maintain.JOINED_BYTES", sizes[largest])
 
-    assert joined(told, "membership_changes") == len(sizes) - 1
+    days_of = {file: file.parent.name for file in sizes}
+    assert joined(told, "membership_changes") == Counter(days_of.values())[days_of[largest]] - 1
     assert largest in map(Path, DeltaTable(told / "membership_changes").file_uris())
 
 
