@@ -158,11 +158,10 @@ class Round:
         done = Maintained(table.name)
         if self._damaged(table):
             return None
-        last_write = self._last_write(table)
         if join is not None and table.partitioned_by:
             done.files_before, done.files_after = retried(join)
         if unread is None:
-            retried(partial(self._shorten_log, last_write, table, upkeep, done))
+            retried(partial(self._shorten_log, self._last_write(table), table, upkeep, done))
         return done if done.files_before or done.log_files_deleted else None
 
     def _drop_expired(self, table: Table, upkeep: Upkeep, done: Maintained) -> None:
