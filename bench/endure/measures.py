@@ -45,6 +45,7 @@ _current = "|".join(table.name for table in CURRENT)
 # The first whose pattern fits a key counts. Slack: the noise of a count or size that is as good as level.
 MEASURES = (
     Measure(r"run\.java\.heap_after_gc_mb", "MB", 20, Shape.FLOOR),
+    Measure(r"run\.java\.code_mb", "MB", 0, open_in=PARTS, why="of Java: at most ReservedCodeCacheSize, 240 MB"),
     Measure(r"run\.java\.\w+_mb", "MB", 10),
     Measure(r"run\.java\.classes", "", 200),
     Measure(r"run\.java\.listener_queue", "", 50),
@@ -74,6 +75,8 @@ MEASURES = (
     ),
     Measure(r"\w+\.lag_s", "s", 2),
     Measure(r"\w+\.state_mb", "MB", 0.5, expires=True),
+    Measure(r"notifier\.(alerts|open_pages)", "", 0, open_in=(LIVE,), why="as many as the faults make"),
+    Measure(r"notifier\.pages_without_alert", "", 1),
     Measure(r"notifier\.\w+", "", 5),
     Measure(r"\w+\.(series|scrape_kb)", "", 20),
     Measure(r"\w+\.errors", "", 0.5),

@@ -25,6 +25,7 @@ POOL = "tokio-rt-worker"  # deltalake's threads, as many as it once needed at th
 # with the moment of the last collection, and hides what grows beside the heap. Leaks in the heap show all the same.
 WHOLE_HEAP = "-Xms2g -XX:+AlwaysPreTouch"
 STALE_S = 120.0  # a value of Spark's that is older says nothing about now
+OF_JVM = {"direct_mb": "*.jvm.direct.used.csv", "code_mb": "*.jvm.pools.Code*.committed.csv"}  # Spark's metrics, bytes
 Figures = dict[str, float | None]
 
 
@@ -166,10 +167,11 @@ class Commits:
                     yield from _oldest_fact_s(added, committed_s)
 
 
-def total(text: str, name: str) -> float | None:
-    """The sum of all series of a name in Prometheus's text; None if there is none."""
+def total(text: str, name: str, labels: str = "") -> float | None:
+    """The sum of all series of a name in Prometheus's text, of those with the text ``labels``; None: there is none."""
     begins = (f"{name} ", f"{name}{{")
-    found = [float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(begins)]
+    lines = (line for line in text.splitlines() if line.startswith(begins) and labels in line)
+    found = [float(line.rpartition(" ")[2]) for line in lines]
     return sum(found) if found else None
 
 
@@ -193,12 +195,14 @@ def _of_java(pid: int, metrics: Path) -> Figures:
     found = of_process("run.java", pid)
     of_heap = memory(counters(pid))
     found |= {f"run.java.{key}": value for key, value in of_heap.items()}
-    direct = of_spark(metrics, "*.jvm.direct.used.csv")
-    found["run.java.direct_mb"] = None if direct is None else direct / MB
+    for key, pattern in OF_JVM.items():
+        size = of_spark(metrics, pattern)
+        found[f"run.java.{key}"] = None if size is None else size / MB
     found["run.java.listener_queue"] = of_spark(metrics, "*.LiveListenerBus.queue.*.size.csv")
-    if of_heap and direct is not None and found.get("run.java.rss_mb") is not None:
-        known = of_heap["heap_committed_mb"] + of_heap["metaspace_mb"] + direct / MB
-        found["run.java.native_mb"] = (found["run.java.rss_mb"] or 0.0) - known
+    sizes = [found.get(f"run.java.{key}") for key in ("rss_mb", "heap_committed_mb", "metaspace_mb", *OF_JVM)]
+    known = [size for size in sizes if size is not None]
+    if len(known) == len(sizes):
+        found["run.java.native_mb"] = known[0] - sum(known[1:])
     return found
 
 

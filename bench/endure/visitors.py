@@ -9,6 +9,7 @@ import requests
 
 from bench.endure.hotspot import MB
 from bench.endure.samples import Figures, series, total
+from streaming.notifier.sink_view import PAGED
 from streaming.simulation.load.segment import CLUSTER
 
 SCRAPE_S = 15.0
@@ -16,6 +17,17 @@ WITHIN_S = 60.0
 AGAIN_S = 1.0
 BATCHES = "evenkeel_job_batch_duration_seconds"
 LIVE = re.compile(r'data-live="([^"]*)" data-number="(\d+)"')
+
+
+def of_pages(text: str) -> Figures:
+    """The open pages, the firing alerts that pages are sent of, and the pages beyond these, which never ended.
+
+    All are of the same moment. A page of a storm has many alerts, so in a storm this hides pages that never ended.
+    """
+    alerts = sum(total(text, "evenkeel_alerts", f'severity="{one}",state="firing"') or 0 for one in PAGED)
+    pages = total(text, "evenkeel_sink_open_pages")
+    over = None if pages is None else max(0, pages - alerts)
+    return {"notifier.alerts": alerts, "notifier.open_pages": pages, "notifier.pages_without_alert": over}
 
 
 class Browser:
@@ -87,13 +99,13 @@ class Scraper:
         if number > before[0]:
             found["run.batch_s"] = (seconds - before[1]) / (number - before[0])
         state = total(text, "evenkeel_job_state_bytes")
-        return found | {
+        found |= {
             "run.batches": number,
             "run.rounds": total(text, "evenkeel_job_rounds_total"),
             "run.state_mb": None if state is None else state / MB,
             "notifier.waiting": total(text, "evenkeel_sink_notices_waiting"),
-            "notifier.open_pages": total(text, "evenkeel_sink_open_pages"),
         }
+        return found | of_pages(text)
 
     def _scrape(self) -> None:
         while not self._stop.is_set():
