@@ -20,7 +20,7 @@ LIVE = re.compile(r'data-live="([^"]*)" data-number="(\d+)"')
 
 
 def of_pages(text: str) -> Figures:
-    """The open pages, the firing alerts that pages are sent of, and the pages beyond these, which never ended.
+    """The open pages, the firing alerts that pages are sent of, and the pages beyond these, whose alerts have ended.
 
     All are of the same moment. A page of a storm has many alerts, so in a storm this hides pages that never ended.
     """

@@ -23,7 +23,8 @@ OTHERS = {
     *("run.java.heap_after_gc_mb", "run.java.metaspace_mb", "run.java.direct_mb", "run.java.native_mb"),
     *("run.java.code_mb", "run.java.classes", "run.java.listener_queue", "run.trigger_s", "run.batches", "run.rounds"),
     *("run.state_mb", "run.lag_s", "run.series", "web.series", "collect.series", "web.page_ms", "facts.latency_p99_s"),
-    *("notifier.waiting", "notifier.pages_without_alert", "browsers.requests", "hook.pages", "facts.commits"),
+    *("notifier.waiting", "notifier.open_pages", "browsers.requests", "hook.pages", "facts.commits"),
+    *("notifier.alerts", "notifier.pages_without_alert"),
     *("tables.facts.files", "tables.facts.log_files", "tables.queue_assignments.files", "checkpoint.files"),
     *("scratch.mb", "state.mb", "logs.mb", "machine.loop_ms", "machine.busy_percent"),
 }
