@@ -14,6 +14,7 @@ from streaming.core.allocation.together import allocate_all
 from streaming.core.settings import GroupRule
 
 KEPT_BYTES = 64 * 1024 * 1024  # of expected owners, in each process
+KEPT_ASKS = 65_536  # how many times others are asked for, before owners that are not are dropped
 
 Hosts = tuple[tuple[str, int], ...]  # (broker name, readable queues)
 Owners = Mapping[tuple[str, int], tuple[str, ...]]  # (broker name, queue id) -> client ids
@@ -84,27 +85,40 @@ Asked = tuple[tuple[str, bytes], str, Hosts, tuple[str, ...]]
 
 
 class KeptOwners:
-    """A cache of about ``most`` bytes; the entry that was used last is dropped last.
+    """A cache of about ``most_bytes``; the entry that was used last is dropped last.
 
     The result for a thousand clients and queues takes some 300 KB, for a small group 3 KB. So a limit on the number of
     entries would not limit the memory.
+
+    Each evaluation of a group asks for its owners. So an entry that is not among the last ``most_asks`` belongs to
+    clients that have changed or a group that is gone. It is dropped with the next entry that is new: memory follows the
+    groups that are there, not those that ever were.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most_bytes: int, most_asks: int) -> None:
+        self._most_bytes = most_bytes
+        self._most_asks = most_asks
         self.weight = 0
-        self._owners: dict[Asked, Owners] = {}
+        self._asks = 0
+        self._kept: dict[Asked, tuple[int, Owners]] = {}  # the number of the last ask, and the owners
 
     def get(self, asked: Asked) -> Owners:
-        owners = self._owners.pop(asked, None)
-        if owners is None:
-            owners = _shared_out(*asked)
+        self._asks += 1
+        kept = self._kept.pop(asked, None)
+        owners = _shared_out(*asked) if kept is None else kept[1]
+        self._kept[asked] = self._asks, owners
+        if kept is None:
             self.weight += _weight(asked, owners)
-        self._owners[asked] = owners
-        while self.weight > self._most and len(self._owners) > 1:
-            oldest = next(iter(self._owners))
-            self.weight -= _weight(oldest, self._owners.pop(oldest))
+            self._drop()
         return owners
+
+    def _drop(self) -> None:
+        while len(self._kept) > 1:
+            oldest, (asked_last, owners) = next(iter(self._kept.items()))
+            if self.weight <= self._most_bytes and self._asks - asked_last < self._most_asks:
+                return
+            del self._kept[oldest]
+            self.weight -= _weight(oldest, owners)
 
 
 def _weight(asked: Asked, owners: Owners) -> int:
@@ -112,4 +126,4 @@ def _weight(asked: Asked, owners: Owners) -> int:
     return 1_000 + 200 * len(owners) + 100 * len(asked[3])
 
 
-_kept = KeptOwners(KEPT_BYTES)
+_kept = KeptOwners(KEPT_BYTES, KEPT_ASKS)
