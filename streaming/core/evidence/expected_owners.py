@@ -14,7 +14,7 @@ from streaming.core.allocation.together import allocate_all
 from streaming.core.settings import GroupRule
 
 KEPT_BYTES = 64 * 1024 * 1024  # of expected owners, in each process
-KEPT_ASKS = 65_536  # how many times others are asked for, before owners that are not are dropped
+KEPT_ASKS = 65_536  # owners that are not among the last ones that were asked for are dropped
 
 Hosts = tuple[tuple[str, int], ...]  # (broker name, readable queues)
 Owners = Mapping[tuple[str, int], tuple[str, ...]]  # (broker name, queue id) -> client ids
@@ -90,9 +90,9 @@ class KeptOwners:
     The result for a thousand clients and queues takes some 300 KB, for a small group 3 KB. So a limit on the number of
     entries would not limit the memory.
 
-    Each evaluation of a group asks for its owners. So an entry that is not among the last ``most_asks`` belongs to
-    clients that have changed or a group that is gone. It is dropped with the next entry that is new: memory follows the
-    groups that are there, not those that ever were.
+    A group is evaluated while it changes, and then its owners are asked for again and again. So an entry that is not
+    among the last ``most_asks`` belongs to a group that is at rest, has other clients now, or is gone. It is dropped
+    with the next entry that is new.
     """
 
     def __init__(self, most_bytes: int, most_asks: int) -> None:
