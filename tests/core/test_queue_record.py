@@ -77,12 +77,21 @@ def is_found_right(q: QueueRecord) -> bool:
     return judge(q) == Verdict(Kind.MATCH, Severity.NONE, None, q.owners, q.expected)
 
 
+def plainly_right(seed: int) -> list[QueueRecord]:
+    return [q for q in records(seed) if is_plainly_right(q)]
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32))
 def test_no_rule_applies_to_a_queue_that_is_plainly_right(seed: int) -> None:
-    right = [q for q in records(seed) if is_plainly_right(q)]
+    right = plainly_right(seed)
     assert len(right) > 50
     assert next((q for q in right if not is_found_right(q)), None) is None
+
+
+def is_noticed() -> bool:
+    """Whether the test above would fail. It is not called itself: Hypothesis would look for a smaller failure first."""
+    return any(not is_found_right(q) for seed in range(25) for q in plainly_right(seed))
 
 
 @pytest.mark.parametrize(
@@ -102,8 +111,7 @@ def test_a_new_rule_that_the_fast_path_does_not_cover_is_noticed(
         return seen(q, Kind.UNKNOWN) if is_wrong(q) else None
 
     monkeypatch.setattr(queue_rules, "THE_REST", (*queue_rules.THE_REST, new_rule))
-    with pytest.raises(AssertionError):
-        test_no_rule_applies_to_a_queue_that_is_plainly_right()
+    assert is_noticed()
 
 
 @pytest.mark.parametrize("name", sorted(PLAIN.keys() - {"owners", "expected", "is_complete"}))
@@ -116,8 +124,7 @@ def test_a_condition_that_the_fast_path_lacks_is_noticed(name: str, monkeypatch:
         return asks_all(QueueRecord(**{f: getattr(q, f) for f in FIELDS} | {name: PLAIN[name]}))
 
     monkeypatch.setitem(globals(), "is_plainly_right", asks_less)
-    with pytest.raises(AssertionError):
-        test_no_rule_applies_to_a_queue_that_is_plainly_right()
+    assert is_noticed()
 
 
 @pytest.mark.parametrize(("what", "change"), [row[:2] for row in TABLE])
