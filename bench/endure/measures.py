@@ -12,6 +12,9 @@ Line = Mapping[str, Any]
 AT, LIFE, TS, DAYS = "at_s", "life", "ts", "feed.days"  # days: virtual ones of the fast part
 KEPT_DAYS = 7  # what the fast part keeps: virtual days
 EXPIRED_AFTER_DAYS = KEPT_DAYS + 2  # a group is forgotten after 7 days, and its queues a day later
+# An hour of a log is kept (MaintainOptions.log_hours). Older files go in the next round after a checkpoint. Rounds come
+# every ten minutes.
+LOG_FULL_AFTER_S = 75 * 60.0
 
 
 class Shape(Enum):
@@ -26,7 +29,8 @@ class Measure(NamedTuple):
     """``slack``: a difference that says nothing, in the unit. ``of_process``: it starts again with each life.
 
     ``open_in``: runs in which it is not judged, and ``why``. ``bad``: the verdict that fails the run. ``expires``: it
-    grows until the oldest days expire, so the fast part judges it from then on.
+    grows until the oldest days expire, so the fast part judges it from then on. ``with_log``: it goes with the length
+    of the log of ``facts``, so the live part judges it from when that has its full length.
     """
 
     keys: str
@@ -38,6 +42,7 @@ class Measure(NamedTuple):
     why: str = ""
     bad: Verdict = Verdict.GROWS
     expires: bool = False
+    with_log: bool = False
 
 
 LIVE, FAST = PARTS = ("live", "fast")
@@ -66,10 +71,12 @@ MEASURES = (
     Measure(r"scratch\.mb", "MB", 5, Shape.FLOOR, of_process=False),
     Measure(r"(checkpoint|state)\.\w+", "", 5, of_process=False),
     Measure(r"logs\.\w+", "", 0.1, of_process=False),
-    Measure(r"\w+\.(trigger|batch|latency_p50|latency_p99|scrape)_s", "s", 0.1),
+    Measure(r"\w+\.(trigger|batch|latency_p50|latency_p99)_s", "s", 0.1, with_log=True),
+    Measure(r"\w+\.scrape_s", "s", 0.1),
     Measure(r"web\.page_ms", "ms", 20),
     Measure(r"run\.round_cpu_us", "µs", 5),
-    Measure(r"run\.(batches|rounds)", "", 0.05, Shape.RATE, bad=Verdict.FALLS),
+    Measure(r"run\.batches", "", 0.05, Shape.RATE, bad=Verdict.FALLS, with_log=True),
+    Measure(r"run\.rounds", "", 0.05, Shape.RATE, bad=Verdict.FALLS),
     Measure(
         r"\w+\.(commits|requests|pages|facts)", "", 0.05, Shape.RATE, open_in=PARTS, why="as many as the faults make"
     ),
@@ -114,8 +121,7 @@ def failing(rows: Iterable[Row]) -> list[str]:
 
 def _row(key: str, measure: Measure, lines: Sequence[Line], longest: Sequence[Line], part: str) -> Row:
     counted = longest if measure.of_process or measure.shape is Shape.RATE else lines
-    if measure.expires and part == FAST:
-        counted = [line for line in counted if line[DAYS] >= EXPIRED_AFTER_DAYS] or counted[-1:]
+    counted = _settled(counted, measure, part)
     began_s = counted[0][AT]
     ended_s = counted[-1][AT] - began_s
     found = [Point(line[AT] - began_s, float(line[key])) for line in counted if line.get(key) is not None]
@@ -124,6 +130,15 @@ def _row(key: str, measure: Measure, lines: Sequence[Line], longest: Sequence[Li
     why = measure.why if part in measure.open_in else ""
     finding = judged(found, ended_s, measure.slack, by_lowest=measure.shape is Shape.FLOOR)
     return Row(key, measure, finding, found, why)
+
+
+def _settled(lines: Sequence[Line], measure: Measure, part: str) -> Sequence[Line]:
+    """The lines since what the measure goes with has its full size. The last one, if there is none."""
+    if measure.expires and part == FAST:
+        return [line for line in lines if line[DAYS] >= EXPIRED_AFTER_DAYS] or lines[-1:]
+    if measure.with_log and part == LIVE:
+        return [line for line in lines if line[AT] >= LOG_FULL_AFTER_S] or lines[-1:]
+    return lines
 
 
 def _longest_life(lines: Sequence[Line]) -> list[Line]:

@@ -8,13 +8,30 @@ from pathlib import Path
 from typing import Any
 
 from bench.endure.figures import DAY_S, HOUR_S, Finding, Point, Slope
-from bench.endure.measures import AT, EXPIRED_AFTER_DAYS, FAST, LIFE, Line, Row, Shape, failing, rows_of
+from bench.endure.measures import (
+    AT,
+    EXPIRED_AFTER_DAYS,
+    FAST,
+    LIFE,
+    LIVE,
+    LOG_FULL_AFTER_S,
+    Line,
+    Row,
+    Shape,
+    failing,
+    rows_of,
+)
 
 LINES, ABOUT, PAGE, PLOTS = "lines.jsonl", "run.json", "README.md", "plots.svg"
 WIDTH, HEIGHT, LEFT, EDGE = 480, 140, 60, 20  # of a plot
 COLUMNS = 3
 FONT = 'font-family="sans-serif" font-size="11"'
 POINTS_SHOWN = 200
+LATER = {
+    LIVE: f"Times of triggers, batches and facts are judged from minute {LOG_FULL_AFTER_S / 60:.0f} on.\n"
+    "Then the log of `facts`, which is listed for each batch, has its full length.",
+    FAST: f"Tables and state are judged from virtual day {EXPIRED_AFTER_DAYS} on.",
+}
 
 
 def read_lines(file: Path) -> list[Line]:
@@ -69,11 +86,7 @@ def page(lines: Sequence[Line], rows: Sequence[Row], about: Mapping[str, Any]) -
             "the second one. *Slope*: from the end of the first hour or quarter, by least squares, with its 95 %",
             "confidence. Figures of processes are those of the longest life.",
             f"[{PLOTS}]({PLOTS}) has a plot of each row, in the same order.",
-            *(
-                [f"Tables and state are judged from virtual day {EXPIRED_AFTER_DAYS} on."]
-                if about["part"] == FAST
-                else []
-            ),
+            LATER[about["part"]],
             "",
             "| measure | unit | goes by | second | last | slope a day | verdict |",
             "| --- | --- | --- | ---: | ---: | ---: | --- |",

@@ -20,7 +20,7 @@ from bench.endure.fast import A_BATCH, A_SHARE, AHEAD, MONTH_DAYS, ROUND_S, _Mon
 from bench.endure.fast_job import Work
 from bench.endure.figures import DAY_S, Point, Verdict, judged, rates, slope_of
 from bench.endure.hotspot import counters, memory
-from bench.endure.measures import DAYS, EXPIRED_AFTER_DAYS, FAST, LIVE, failing, measure_of, rows_of
+from bench.endure.measures import DAYS, EXPIRED_AFTER_DAYS, FAST, LIVE, LOG_FULL_AFTER_S, failing, measure_of, rows_of
 from bench.endure.programs import Recording
 from bench.endure.report import ABOUT, LINES, PAGE, PLOTS, keep_results, page, read_lines, write_report
 from bench.endure.samples import (
@@ -156,6 +156,32 @@ def test_what_expires_is_judged_from_when_the_first_days_have(days_an_hour, file
     assert row.finding.verdict is verdict
 
 
+@pytest.mark.parametrize(
+    ("part", "ended_s", "batch_s", "verdict"),
+    [
+        (LIVE, HOURS_S, lambda at_s: 1 + min(at_s, LOG_FULL_AFTER_S) / LOG_FULL_AFTER_S, Verdict.PASS),
+        (LIVE, HOURS_S, lambda at_s: 1 + at_s / LOG_FULL_AFTER_S, Verdict.GROWS),
+        (LIVE, HOURS_S, lambda at_s: 2 + (at_s > 7200), Verdict.GROWS),
+        (LIVE, 24 * 3600, lambda at_s: 2 + (at_s > 23 * 3600), Verdict.GROWS),
+        (LIVE, LOG_FULL_AFTER_S, lambda at_s: 1 + at_s / LOG_FULL_AFTER_S, Verdict.UNKNOWN),
+        (FAST, HOURS_S, lambda at_s: 1 + min(at_s, LOG_FULL_AFTER_S) / LOG_FULL_AFTER_S, Verdict.GROWS),
+    ],
+)
+def test_times_of_the_job_are_judged_from_when_the_log_of_facts_has_its_full_length(part, ended_s, batch_s, verdict):
+    lines = [line(at_s, **{DAYS: 0, "run.batch_s": batch_s(at_s)}) for at_s in range(30, int(ended_s) + 1, 30)]
+    (row,) = (one for one in rows_of(lines, part) if one.key == "run.batch_s")
+    assert row.finding.verdict is verdict
+
+
+def test_batches_are_counted_from_when_the_log_of_facts_has_its_full_length():
+    def batches(at_s: int, slows_s: float) -> float:
+        return at_s if at_s <= slows_s else slows_s + (at_s - slows_s) / 2
+
+    for slows_s, fails in ((3600.0, []), (7200.0, ["run.batches"])):
+        lines = [line(at_s, **{"run.batches": batches(at_s, slows_s)}) for at_s in range(30, 9001, 30)]
+        assert failing(rows_of(lines, LIVE)) == fails
+
+
 def test_work_that_slows_down_fails_and_work_that_speeds_up_does_not():
     slower = [line(at_s, **{"run.rounds": 200 * at_s - at_s**2 / 100}) for at_s in range(0, 9001, 30)]
     assert failing(rows_of(slower, LIVE)) == ["run.rounds"]
@@ -208,11 +234,13 @@ def test_results_are_kept_under_a_name_of_their_own_and_without_paths(tmp_path: 
     }
 
 
-def test_the_report_of_the_fast_part_says_from_when_on_tables_are_judged():
+def test_the_report_says_from_when_on_it_judges_what_is_kept_for_a_time():
     lines = [line(at_s, **{DAYS: at_s / 600, "run.state_mb": 1.0}) for at_s in range(0, 9001, 30)]
     ((_, fast), (_, live)) = ((part, page(lines, rows_of(lines, part), {"part": part})) for part in (FAST, LIVE))
     assert f"from virtual day {EXPIRED_AFTER_DAYS} on" in fast
     assert "virtual day" not in live
+    assert f"from minute {LOG_FULL_AFTER_S / 60:.0f} on" in live
+    assert "from minute" not in fast
 
 
 def test_a_run_that_goes_on_counts_from_its_last_line(tmp_path: Path):
