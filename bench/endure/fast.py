@@ -24,8 +24,9 @@ TOPIC = "month"
 MONTH_DAYS, ROUND_S = 30, 30  # 17,280,000 rounds of 200 groups
 A_BATCH = 100  # rounds of each group, 50 virtual minutes, that a batch reads at most
 A_SHARE, AHEAD = 50, 200  # rounds of each group that are sent at a time, and that may wait in Kafka
-# RocksDB's cache grows until it is full. With the default of 256 MB, and with 128, that takes longer than the run.
-CACHE, CACHE_MB = "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB", "32"
+# RocksDB's cache grows until it is full. With the default of 256 MB, and with 128, that takes longer than the run. With
+# 32 native memory was level for the last quarter only.
+CACHE, CACHE_MB = "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB", "8"
 LOOK_S = 0.5
 READ_WITHIN_S = 300  # what was sent, before the job stops: Kafka may have deleted it when another life begins
 SENT = "feed.rounds"

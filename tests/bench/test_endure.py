@@ -182,6 +182,19 @@ def test_batches_are_counted_from_when_the_log_of_facts_has_its_full_length():
         assert failing(rows_of(lines, LIVE)) == fails
 
 
+def test_files_of_a_history_are_judged_by_what_their_deletion_leaves():
+    def files(at_s: int, day: int) -> float:
+        """60 files a virtual day of five minutes. In the first half two days are kept at most, and then three."""
+        return 160 + 60 * (at_s // 300 % (2 if at_s < HOURS_S / 2 else 3)) + day
+
+    for a_day, fails in ((0, []), (2, ["tables.facts.files"])):
+        lines = [
+            line(at_s, **{DAYS: at_s / 300, "tables.facts.files": files(at_s, a_day * at_s // 300)})
+            for at_s in range(0, 9001, 30)
+        ]
+        assert failing(rows_of(lines, FAST)) == fails
+
+
 def test_work_that_slows_down_fails_and_work_that_speeds_up_does_not():
     slower = [line(at_s, **{"run.rounds": 200 * at_s - at_s**2 / 100}) for at_s in range(0, 9001, 30)]
     assert failing(rows_of(slower, LIVE)) == ["run.rounds"]
