@@ -73,7 +73,8 @@ MEASURES = (
     Measure(r"checkpoint\.files", "", 100, of_process=False),
     Measure(r"scratch\.files", "", 20, Shape.FLOOR),  # a shuffle's go once its objects in the heap are collected
     Measure(r"scratch\.mb", "MB", 5, Shape.FLOOR, of_process=False),
-    Measure(r"(checkpoint|state)\.\w+", "", 5, of_process=False),
+    Measure(r"checkpoint\.mb", "MB", 5, of_process=False, open_in=(FAST,), why="it has a number of each group ever"),
+    Measure(r"state\.\w+", "", 5, of_process=False),
     Measure(r"logs\.\w+", "", 0.1, of_process=False),
     Measure(r"\w+\.(trigger|batch|latency_p50|latency_p99)_s", "s", 0.1, with_log=True),
     Measure(r"\w+\.scrape_s", "s", 0.1),
