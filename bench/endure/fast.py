@@ -99,6 +99,8 @@ class _Month:
             "run.facts": self._work.facts,
             "run.state_mb": self._work.state_bytes / MB,
         }
+        cache = self._job.rocksdb_bytes()
+        found["run.java.rocksdb_mb"] = None if cache is None else cache / MB
         if self._work.batches > before.batches:
             found["run.batch_s"] = (self._work.seconds - before.seconds) / (self._work.batches - before.batches)
         if self._work.records > before.records:

@@ -63,6 +63,11 @@ class FastJob(Child):
         found: Work = self._ask("work", None)
         return found
 
+    def rocksdb_bytes(self) -> int | None:
+        """What RocksDB's cache has, with its write buffers. None: no batch has ended yet, so there may be no store."""
+        found: int | None = self._ask("rocksdb_bytes", None)
+        return found
+
     def maintain(self, virtual_now: datetime) -> None:
         """Begin maintenance as of this moment; wait only for the one before."""
         self._ask("maintain", virtual_now)
@@ -117,6 +122,16 @@ class _Job:
     def work(self, _: None) -> Work:
         self._check()
         return self._counts.work
+
+    def rocksdb_bytes(self, _: None) -> int | None:
+        """Asked of Java, since Spark's metrics say 0 where all stores share one cache (RocksDB.metrics)."""
+        if not self._counts.work.batches:
+            return None
+        jvm: Any = self._spark._jvm
+        states = jvm.org.apache.spark.sql.execution.streaming.state
+        of_session = states.StateStoreConf.apply(self._spark._jsparkSession.sessionState().conf())
+        conf = states.RocksDBConf.apply(of_session)
+        return int(states.RocksDBMemoryManager.getOrCreateRocksDBMemoryManagerAndCache(conf)._2().getUsage())
 
     def maintain(self, virtual_now: datetime) -> None:
         """Begin the maintenance of this moment, beside detection, once the one before is over."""

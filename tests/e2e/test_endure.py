@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.endure.fast import SENT
+from bench.endure.fast import CACHE_MB, SENT
 from bench.endure.faults import COUNTED, read_played
 from bench.endure.figures import Verdict
 from bench.endure.measures import AT, FAST, LIFE, LIVE, rows_of
@@ -76,6 +76,7 @@ def test_a_month_goes_on_where_it_was_ended(tmp_path: Path) -> None:
     assert 0 < last[1][SENT] < last[2][SENT]
     assert last[1]["run.rounds"] + last[2]["run.rounds"] == last[2][SENT], "a round is missing, or was read twice"
     assert {"run.java.rss_mb", "tables.facts.files", "run.round_cpu_us"} <= {row.key for row in rows_of(lines, FAST)}
+    assert 0 < lines[-1]["run.java.rocksdb_mb"] < 2 * int(CACHE_MB)
     assert (folder / PAGE).exists()
 
 
