@@ -25,12 +25,24 @@ class Shape(Enum):
     RATE = "rate a second"
 
 
+class Since(NamedTuple):
+    """The lines of a part in which a figure has reached a value. All lines of the other part count."""
+
+    part: str
+    key: str
+    least: float
+
+
+LIVE, FAST = PARTS = ("live", "fast")
+OLDEST_EXPIRED = Since(FAST, DAYS, EXPIRED_AFTER_DAYS)  # tables grow until then
+LOG_FULL = Since(LIVE, AT, LOG_FULL_AFTER_S)  # each batch lists the log of ``facts``
+
+
 class Measure(NamedTuple):
     """``slack``: a difference that says nothing, in the unit. ``of_process``: it starts again with each life.
 
-    ``open_in``: runs in which it is not judged, and ``why``. ``bad``: the verdict that fails the run. ``expires``: it
-    grows until the oldest days expire, so the fast part judges it from then on. ``with_log``: it goes with the length
-    of the log of ``facts``, so the live part judges it from when that has its full length.
+    ``open_in``: runs in which it is not judged, and ``why``. ``bad``: the verdict that fails the run. ``since``: from
+    when on it is judged; None: from the start.
     """
 
     keys: str
@@ -41,11 +53,9 @@ class Measure(NamedTuple):
     open_in: tuple[str, ...] = ()
     why: str = ""
     bad: Verdict = Verdict.GROWS
-    expires: bool = False
-    with_log: bool = False
+    since: Since | None = None
 
 
-LIVE, FAST = PARTS = ("live", "fast")
 _current = "|".join(table.name for table in CURRENT)
 # The first whose pattern fits a key counts. Slack: the noise of a count or size that is as good as level.
 MEASURES = (
@@ -63,12 +73,19 @@ MEASURES = (
     Measure(r"[\w.]+\.threads", "", 3),
     Measure(r"[\w.]+\.fds", "", 5),
     Measure(r"[\w.]+\.cpu_s", "s", 0.02, Shape.RATE, open_in=(FAST,), why="the job takes all that it gets"),
-    Measure(rf"tables\.({_current})\.(files|mb)", "", 10, of_process=False, expires=True),
+    Measure(rf"tables\.({_current})\.(files|mb)", "", 10, of_process=False, since=OLDEST_EXPIRED),
     # Files that were replaced are deleted some minutes later, so after two or three virtual days.
     Measure(
-        r"tables\.\w+\.files", "", 10, Shape.FLOOR, of_process=False, open_in=(LIVE,), why="kept for days", expires=True
+        r"tables\.\w+\.files",
+        "",
+        10,
+        Shape.FLOOR,
+        of_process=False,
+        open_in=(LIVE,),
+        why="kept for days",
+        since=OLDEST_EXPIRED,
     ),
-    Measure(r"tables\.\w+\.mb", "MB", 10, of_process=False, open_in=(LIVE,), why="kept for days", expires=True),
+    Measure(r"tables\.\w+\.mb", "MB", 10, of_process=False, open_in=(LIVE,), why="kept for days", since=OLDEST_EXPIRED),
     Measure(r"tables\.\w+\.log_(files|mb)", "", 10, of_process=False, open_in=(LIVE,), why="kept for hours"),
     Measure(r"checkpoint\.files", "", 100, of_process=False),
     Measure(r"scratch\.files", "", 20, Shape.FLOOR),  # a shuffle's go once its objects in the heap are collected
@@ -76,17 +93,17 @@ MEASURES = (
     Measure(r"checkpoint\.mb", "MB", 5, of_process=False, open_in=(FAST,), why="it has a number of each group ever"),
     Measure(r"state\.\w+", "", 5, of_process=False),
     Measure(r"logs\.\w+", "", 0.1, of_process=False),
-    Measure(r"\w+\.(trigger|batch|latency_p50|latency_p99)_s", "s", 0.1, with_log=True),
+    Measure(r"\w+\.(trigger|batch|latency_p50|latency_p99)_s", "s", 0.1, since=LOG_FULL),
     Measure(r"\w+\.scrape_s", "s", 0.1),
     Measure(r"web\.page_ms", "ms", 20),
     Measure(r"run\.round_cpu_us", "µs", 5),
-    Measure(r"run\.batches", "", 0.05, Shape.RATE, bad=Verdict.FALLS, with_log=True),
+    Measure(r"run\.batches", "", 0.05, Shape.RATE, bad=Verdict.FALLS, since=LOG_FULL),
     Measure(r"run\.rounds", "", 0.05, Shape.RATE, bad=Verdict.FALLS),
     Measure(
         r"\w+\.(commits|requests|pages|facts)", "", 0.05, Shape.RATE, open_in=PARTS, why="as many as the faults make"
     ),
     Measure(r"\w+\.lag_s", "s", 2),
-    Measure(r"\w+\.state_mb", "MB", 0.5, expires=True),
+    Measure(r"\w+\.state_mb", "MB", 0.5, since=OLDEST_EXPIRED),
     Measure(r"notifier\.(alerts|open_pages)", "", 0, open_in=(LIVE,), why="as many as the faults make"),
     Measure(r"notifier\.pages_without_alert", "", 1),
     Measure(r"notifier\.\w+", "", 5),
@@ -126,7 +143,8 @@ def failing(rows: Iterable[Row]) -> list[str]:
 
 def _row(key: str, measure: Measure, lines: Sequence[Line], longest: Sequence[Line], part: str) -> Row:
     counted = longest if measure.of_process or measure.shape is Shape.RATE else lines
-    counted = _settled(counted, measure, part)
+    if measure.since is not None and measure.since.part == part:
+        counted = [line for line in counted if line[measure.since.key] >= measure.since.least] or counted[-1:]
     began_s = counted[0][AT]
     ended_s = counted[-1][AT] - began_s
     found = [Point(line[AT] - began_s, float(line[key])) for line in counted if line.get(key) is not None]
@@ -135,15 +153,6 @@ def _row(key: str, measure: Measure, lines: Sequence[Line], longest: Sequence[Li
     why = measure.why if part in measure.open_in else ""
     finding = judged(found, ended_s, measure.slack, by_lowest=measure.shape is Shape.FLOOR)
     return Row(key, measure, finding, found, why)
-
-
-def _settled(lines: Sequence[Line], measure: Measure, part: str) -> Sequence[Line]:
-    """The lines since what the measure goes with has its full size. The last one, if there is none."""
-    if measure.expires and part == FAST:
-        return [line for line in lines if line[DAYS] >= EXPIRED_AFTER_DAYS] or lines[-1:]
-    if measure.with_log and part == LIVE:
-        return [line for line in lines if line[AT] >= LOG_FULL_AFTER_S] or lines[-1:]
-    return lines
 
 
 def _longest_life(lines: Sequence[Line]) -> list[Line]:
