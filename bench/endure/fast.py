@@ -24,8 +24,8 @@ TOPIC = "month"
 MONTH_DAYS, ROUND_S = 30, 30  # 17,280,000 rounds of 200 groups
 A_BATCH = 100  # rounds of each group, 50 virtual minutes, that a batch reads at most
 A_SHARE, AHEAD = 50, 200  # rounds of each group that are sent at a time, and that may wait in Kafka
-# RocksDB's cache grows until it is full. With the default of 256 MB, and with 128, that takes longer than the run. With
-# 32 native memory was level for the last quarter only.
+# RocksDB's cache may take longer to fill than the run lasts. With 256 MB, the default, with 128, and with 32, native
+# memory was level late or never. With 8 the cache had at most 4.3, and native memory was level.
 CACHE, CACHE_MB = "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB", "8"
 LOOK_S = 0.5
 READ_WITHIN_S = 300  # what was sent, before the job stops: Kafka may have deleted it when another life begins

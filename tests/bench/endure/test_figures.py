@@ -5,7 +5,13 @@ import random
 import pytest
 
 from bench.endure.figures import DAY_S, Point, Verdict, judged, rates, slope_of
-from tests.bench.endure.lines import EVERY_S, HOURS_S, points
+from tests.bench.endure.lines import HOURS_S
+
+EVERY_S = 30
+
+
+def points(value, ended_s=HOURS_S):
+    return [Point(at_s, value(at_s)) for at_s in range(EVERY_S, int(ended_s) + 1, EVERY_S)]
 
 
 def noisy(value, by, seed=1):
