@@ -1,6 +1,7 @@
 """Events into a real Kafka that goes away and comes back, and another collector that is seen in its topic."""
 
 import gc
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -13,7 +14,7 @@ from kafka import KafkaConsumer, TopicPartition
 
 from schemas.events import AnyEvent, Round
 from schemas.records import group_key
-from streaming.collector.output.kafka import KafkaOutput, make_producer
+from streaming.collector.output.kafka import KafkaOutput, make_producer, opened
 from streaming.collector.output.other_collectors import OtherCollectorCheck, other_collectors
 from streaming.config.sections import Source
 from streaming.loopback import LoopbackKafka
@@ -122,3 +123,25 @@ def test_another_collector_of_the_cluster_is_seen(broker: LoopbackKafka) -> None
     assert {event.group for event in told if isinstance(event, Round)} == {"orders", "payments"}
     assert other_collectors(newest, lambda cluster, _: {"c": "one"}.get(cluster)) == {"c": {"two"}}
     assert other_collectors(newest, lambda cluster, _: {"another": "three"}.get(cluster)) == {}
+
+
+def test_a_consumer_that_closes_while_its_thread_begins_to_wait_for_an_answer_logs_no_error(
+    broker: LoopbackKafka, caplog: pytest.LogCaptureFixture
+) -> None:
+    consumer = opened(KafkaConsumer, {"bootstrap_servers": broker.bootstrap_servers, "enable_auto_commit": False})
+    selector, begins = consumer._client._net, Event()
+    wait_read = selector._wait_read
+
+    def begin_slowly(*args: object) -> None:
+        begins.set()
+        time.sleep(0.2)
+        wait_read(*args)
+
+    consumer.assign([TopicPartition(TOPIC, 0)])
+    consumer.seek_to_beginning()
+    consumer.poll(100)  # the next answer comes when the broker has waited for records
+    selector._wait_read = begin_slowly
+    assert begins.wait(10)
+    consumer._client.close()
+    said = [line for line in caplog.records if line.name == "kafka.net.selector" and line.levelno >= logging.ERROR]
+    assert not said

@@ -49,12 +49,25 @@ def make_producer(bootstrap_servers: str, options: Mapping[str, Any]) -> KafkaPr
     )
 
 
+class _Client(KafkaNetClient):
+    """A client that has a thread closes its connections in that thread.
+
+    kafka-python (3.0.12) closes them in the caller's, while the thread may be about to wait for one of them. The
+    thread then logs an error with a traceback, although nothing is wrong.
+    """
+
+    def close(self, node_id: object = None) -> None:
+        if node_id is None and self._net._io_thread is not None and self._net._exception is None:
+            self._net.run(self._manager.close)
+        super().close(node_id)
+
+
 def opened(kind: Callable[..., T], options: Mapping[str, Any]) -> T:
     """A client of kafka-python. Where none can be made, its sockets and its thread end; kafka-python leaves them."""
-    made: list[KafkaNetClient] = []
+    made: list[_Client] = []
 
-    def make(**configs: Any) -> KafkaNetClient:
-        made.append(KafkaNetClient(**configs))
+    def make(**configs: Any) -> _Client:
+        made.append(_Client(**configs))
         _ask_once(made[-1].cluster)
         return made[-1]
 
