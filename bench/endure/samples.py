@@ -24,6 +24,7 @@ POOL = "tokio-rt-worker"  # deltalake's threads, as many as it once needed at th
 # Java's heap has its full size (`spark.driver.memory`) from the start, and all of it is in memory. Else memory goes
 # with the moment of the last collection, and hides what grows beside the heap. Leaks in the heap show all the same.
 WHOLE_HEAP = "-Xms2g -XX:+AlwaysPreTouch"
+LATELY_S = 30.0  # as far apart as lines are
 STALE_S = 120.0  # a value of Spark's that is older says nothing about now
 OF_JVM = {"direct_mb": "*.jvm.direct.used.csv", "code_mb": "*.jvm.pools.Code*.committed.csv"}  # Spark's metrics, bytes
 Figures = dict[str, float | None]
@@ -50,14 +51,14 @@ def of_process(name: str, pid: int) -> Figures:
 
 
 def of_job(pid: int, folder: Path) -> Figures:
-    """Of `evenkeel run`: its Java, the Python workers of that, the process of the projections, and the last trigger."""
+    """Of `evenkeel run`: its Java, the Python workers, the process of the projections, and the last triggers."""
     found, metrics = of_process("run", pid), folder / SPARK_METRICS
     for child in _children(pid):
         if "streaming.projections.process" in child.command:
             found |= of_process("projections", child.pid)
         elif child.name == "java":
             found |= _of_java(child.pid, metrics) | _of_workers(child.pid)
-    trigger_ms = of_spark(metrics, "*.spark.streaming.*.latency.csv")
+    trigger_ms = mean_of_spark(metrics, "*.spark.streaming.*.latency.csv")
     return found | {"run.trigger_s": None if trigger_ms is None else trigger_ms / 1000}
 
 
@@ -180,15 +181,28 @@ def series(text: str) -> int:
 
 
 def of_spark(folder: Path, pattern: str) -> float | None:
-    """The newest value that Spark's CSV sink has written for this metric."""
-    newest = None
+    """The newest value that Spark's CSV sink has written for this metric; of several, their sum."""
+    newest = [values[-1] for values in _values_of_spark(folder, pattern, STALE_S) if values]
+    return sum(newest) if newest else None
+
+
+def mean_of_spark(folder: Path, pattern: str) -> float | None:
+    """The mean of what Spark's CSV sink has written for this metric since the line before."""
+    lately = [value for values in _values_of_spark(folder, pattern, LATELY_S) for value in values]
+    return sum(lately) / len(lately) if lately else None
+
+
+def _values_of_spark(folder: Path, pattern: str, within_s: float) -> Iterator[list[float]]:
+    """Of each file the values that were written within so many seconds."""
+    oldest = time.time() - within_s
     for file in folder.glob(pattern):
+        values: list[float] = []
         with file.open() as rows:
-            *_, last = [["0", ""], *csv.reader(rows)]
-        with suppress(ValueError):
-            if time.time() - float(last[0]) < STALE_S:
-                newest = (newest or 0.0) + float(last[1])
-    return newest
+            for row in csv.reader(rows):
+                with suppress(ValueError, IndexError):  # the header, and a row that is only half written
+                    if float(row[0]) > oldest:
+                        values.append(float(row[1]))
+        yield values
 
 
 def _of_java(pid: int, metrics: Path) -> Figures:

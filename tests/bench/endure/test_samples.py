@@ -16,6 +16,7 @@ from bench.endure.figures import DAY_S
 from bench.endure.samples import (
     Commits,
     Spent,
+    mean_of_spark,
     of_folder,
     of_machine,
     of_process,
@@ -112,3 +113,11 @@ def test_only_what_spark_wrote_a_moment_ago_counts(tmp_path: Path, monkeypatch: 
     assert of_spark(tmp_path, "*.jvm.direct.used.csv") == 8
     assert of_spark(tmp_path, "*.jvm.mapped.used.csv") is None
     assert of_spark(tmp_path, "*.none.csv") is None
+
+
+def test_all_triggers_since_the_line_before_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("bench.endure.samples.time.time", lambda: 1_000_100.0)
+    written = "t,value\n1000060,9000\n1000075,800\n1000085,900\n1000095,1300\n10001"
+    (tmp_path / "evenkeel.driver.spark.streaming.detection.latency.csv").write_text(written)
+    assert mean_of_spark(tmp_path, "*.spark.streaming.*.latency.csv") == 1_000
+    assert mean_of_spark(tmp_path, "*.none.csv") is None
