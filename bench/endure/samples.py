@@ -187,7 +187,7 @@ def of_spark(folder: Path, pattern: str) -> float | None:
 
 
 def mean_of_spark(folder: Path, pattern: str) -> float | None:
-    """The mean of what Spark's CSV sink has written for this metric since the line before."""
+    """The mean of what Spark's CSV sink has written for this metric within ``LATELY_S``."""
     lately = [value for values in _values_of_spark(folder, pattern, LATELY_S) for value in values]
     return sum(lately) / len(lately) if lately else None
 
