@@ -14,6 +14,7 @@ from typing import NamedTuple
 import psutil
 
 from bench.endure.hotspot import MB, counters, memory
+from bench.endure.programs import EVERY_S
 from bench.machine import plain_loop_s
 from streaming.spark.session import TRIMMED
 
@@ -24,7 +25,6 @@ POOL = "tokio-rt-worker"  # deltalake's threads, as many as it once needed at th
 # Java's heap has its full size (`spark.driver.memory`) from the start, and all of it is in memory. Else memory goes
 # with the moment of the last collection, and hides what grows beside the heap. Leaks in the heap show all the same.
 WHOLE_HEAP = "-Xms2g -XX:+AlwaysPreTouch"
-LATELY_S = 30.0  # as far apart as lines are
 STALE_S = 120.0  # a value of Spark's that is older says nothing about now
 OF_JVM = {"direct_mb": "*.jvm.direct.used.csv", "code_mb": "*.jvm.pools.Code*.committed.csv"}  # Spark's metrics, bytes
 Figures = dict[str, float | None]
@@ -187,8 +187,8 @@ def of_spark(folder: Path, pattern: str) -> float | None:
 
 
 def mean_of_spark(folder: Path, pattern: str) -> float | None:
-    """The mean of what Spark's CSV sink has written for this metric within ``LATELY_S``."""
-    lately = [value for values in _values_of_spark(folder, pattern, LATELY_S) for value in values]
+    """The mean of what Spark's CSV sink has written for this metric within ``EVERY_S``, as far apart as lines are."""
+    lately = [value for values in _values_of_spark(folder, pattern, EVERY_S) for value in values]
     return sum(lately) / len(lately) if lately else None
 
 

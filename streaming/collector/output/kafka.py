@@ -56,6 +56,10 @@ class _Client(KafkaNetClient):
     thread then logs an error with a traceback, although nothing is wrong.
     """
 
+    def __init__(self, **configs: Any) -> None:
+        super().__init__(**configs)
+        _ask_once(self.cluster)
+
     def close(self, node_id: object = None) -> None:
         if node_id is None and self._net._io_thread is not None and self._net._exception is None:
             self._net.run(self._manager.close)
@@ -68,7 +72,6 @@ def opened(kind: Callable[..., T], options: Mapping[str, Any]) -> T:
 
     def make(**configs: Any) -> _Client:
         made.append(_Client(**configs))
-        _ask_once(made[-1].cluster)
         return made[-1]
 
     try:
