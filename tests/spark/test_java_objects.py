@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import pytest
+from py4j.clientserver import DEFAULT_WORKER_SLEEP_TIME
 from pyspark.sql import SparkSession
 
 from streaming.spark.java_objects import SEARCH_EVERY_S, JavaObjects
@@ -12,12 +13,15 @@ from streaming.spark.java_objects import SEARCH_EVERY_S, JavaObjects
 pytestmark = pytest.mark.spark
 
 
-def is_freed(jvm: Any, reference: Any) -> bool:
-    """Whether Java frees the object. It may not at once: a thread that Python has asked may still hold it."""
-    for _ in range(4):
+def is_freed(jvm: Any, reference: Any, within_s: float = 2 * DEFAULT_WORKER_SLEEP_TIME) -> bool:
+    """Whether Java frees the object. A thread of py4j tells Java what Python let go, and it looks once a second."""
+    ends_s = time.monotonic() + within_s
+    while time.monotonic() < ends_s:
         jvm.java.lang.System.gc()
+        if reference.refersTo(None):
+            return True
         time.sleep(0.1)
-    return bool(reference.refersTo(None))
+    return False
 
 
 def test_java_frees_an_object_that_python_has_used_for_a_while(spark: SparkSession) -> None:
@@ -35,7 +39,7 @@ def test_java_frees_an_object_that_python_has_used_for_a_while(spark: SparkSessi
     assert not is_freed(jvm, reference)
 
     objects.free(SEARCH_EVERY_S)
-    assert is_freed(jvm, reference)
+    assert is_freed(jvm, reference, within_s=30)
 
 
 def test_it_searches_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
