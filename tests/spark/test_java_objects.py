@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 
 
 def is_freed(jvm: Any, reference: Any, within_s: float = 2 * DEFAULT_WORKER_SLEEP_TIME) -> bool:
-    """Whether Java frees the object. A thread of py4j tells Java what Python let go, and it looks once a second."""
+    """Whether Java frees the object. Once a second a thread of py4j tells Java what Python no longer uses."""
     ends_s = time.monotonic() + within_s
     while time.monotonic() < ends_s:
         jvm.java.lang.System.gc()
