@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Write the SHA-256 of every jar again, after a version was changed: .venv/bin/python scripts/pin_jars.py
+"""Pin every jar again, after a version was changed: .venv/bin/python scripts/pin_jars.py
 
-All are fetched afresh, whatever the cache holds. Before you commit, compare what has changed with what publishers say.
+It writes the coordinates and the SHA-256 of each. All are fetched afresh, whatever the cache holds. Before you commit,
+compare what has changed with what publishers say.
 """
 
 import sys
@@ -9,33 +10,47 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from streaming.jvm.jars import CHECKSUMS, checksum, download, set_name
+from streaming.jvm import ivy
+from streaming.jvm.jars import checksum
+from streaming.jvm.pins import PINS, set_name
 from streaming.loopback import kafka
-from streaming.spark.packages import SHIPPED_WITH_SPARK, spark_packages
+from streaming.spark.packages import spark_packages
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from tests.real import jars as rocketmq_jars  # noqa: E402
 from tests.stores import jars as store_jars  # noqa: E402
 
-HEAD = "# SHA-256 of the jars that are fetched: scripts/pin_jars.py writes this file.\n"
+SHIPPED_WITH_SPARK = ("org.scala-lang", "org.apache.hadoop", "org.slf4j", "org.xerial.snappy", "com.github.luben")
+HEAD = "# The SHA-256 of the jars that are fetched: scripts/pin_jars.py writes this file.\n"
 
 
 def pinned(coordinates: Sequence[str], exclude: Sequence[str] = ()) -> str:
-    """The lines of one set of jars."""
+    """The table of one set of jars: all that the coordinates need, less the excluded groups."""
+    wanted = "".join(
+        '<dependency org="{}" name="{}" rev="{}" conf="default->default"/>'.format(*c.split(":")) for c in coordinates
+    )
+    unwanted = "".join(f'<exclude org="{group}"/>' for group in exclude)
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch, set_name(coordinates))
-        download(coordinates, exclude, folder, expected=None)
-        return "".join(f"{checksum(jar)}  {folder.name}/{jar.name}\n" for jar in sorted(folder.glob("*.jar")))
+        jars = ivy.retrieve(wanted + unwanted, Path(scratch))
+        lines = sorted(f'"{coordinates_of(jar)}" = "{checksum(jar)}"\n' for jar in jars)
+    return "".join([f'\n["{set_name(coordinates)}"]\n', *lines])
 
 
-def write(path: Path, *lines: str) -> None:
-    path.write_text("".join([HEAD, *lines]))
+def coordinates_of(jar: Path) -> str:
+    """Those of a jar in a folder that is laid out as a repository."""
+    group, artifact, version = jar.parts[-4:-1]
+    classifier = jar.stem.removeprefix(f"{artifact}-{version}").removeprefix("-")
+    return ":".join(filter(None, [group, artifact, version, classifier]))
+
+
+def write(path: Path, *tables: str) -> None:
+    path.write_text("".join([HEAD, *tables]))
     print(f"written: {path.relative_to(ROOT)}")
 
 
-write(CHECKSUMS, pinned(spark_packages(), SHIPPED_WITH_SPARK), pinned(kafka.COORDINATES))
+write(PINS, pinned(spark_packages(), SHIPPED_WITH_SPARK), pinned(kafka.COORDINATES))
 versions = (rocketmq_jars.OLD_LINE, rocketmq_jars.NEWEST)
 of_rocketmq = [*map(rocketmq_jars.rocketmq_coordinates, versions), rocketmq_jars.PROXY, rocketmq_jars.GRPC_CLIENT]
-write(rocketmq_jars.CHECKSUMS, *map(pinned, of_rocketmq))
-write(store_jars.CHECKSUMS, pinned(store_jars.COORDINATES))
+write(rocketmq_jars.PINS, *map(pinned, of_rocketmq))
+write(store_jars.PINS, pinned(store_jars.COORDINATES))

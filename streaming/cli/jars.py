@@ -5,12 +5,12 @@ fetch is interrupted, the next one continues with the jars that have come.
 """
 
 import argparse
-import shutil
 from pathlib import Path
 
 from streaming.cli.exit_status import DONE
 from streaming.errors import OutputError
-from streaming.jvm.jars import CHECKSUMS, cache_dir
+from streaming.jvm.jars import cache_dir
+from streaming.jvm.pins import all_pinned
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,14 +29,15 @@ def run(arguments: argparse.Namespace) -> int:
     folder = arguments.to
     count = len(spark_jars(to=folder)) + len(kafka_jars(to=folder))
     if folder is not None:
-        _write_checksums(folder / CHECKSUMS.name)
+        _write_checksums(folder / "jars.sha256")
     print(f"{count} jars are in {folder or cache_dir() / 'jars'}; their checksums are right")
     return DONE
 
 
 def _write_checksums(path: Path) -> None:
     """Write the checksums, for ``sha256sum -c`` in the same folder."""
+    lines = [f"{jar.sha256}  {name}/{jar.file}\n" for name, jars in all_pinned().items() for jar in jars]
     try:
-        shutil.copyfile(CHECKSUMS, path)
+        path.write_text("".join(lines), encoding="utf-8")
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -11,8 +11,9 @@ from streaming.config.sections import Config
 from streaming.doctor.checks import Check, Processes
 from streaming.doctor.judgement import machine as judge
 from streaming.errors import SetupError
-from streaming.jvm.jars import cache_dir, fault_in, set_name
+from streaming.jvm.jars import cache_dir, fault_in
 from streaming.jvm.java import java_home
+from streaming.jvm.pins import set_name
 from streaming.spark.packages import spark_packages
 from streaming.tables.storage import local_path
 

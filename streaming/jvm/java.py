@@ -31,7 +31,7 @@ def java_home() -> Path:
     found = "; ".join(seen) or "none was found in $JAVA_HOME, on the PATH or in the usual folders"
     raise SetupError(
         f"Java {OLDEST} to {NEWEST} is needed, but {found}. Install Java 17 or 21 "
-        "(in a checkout: scripts/ensure-java), or set JAVA_HOME to one."
+        "(in a checkout: make setup), or set JAVA_HOME to one."
     )
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from streaming.jvm.jars import fetch, kept_in
 
 SCALA = "2.13"
-SHIPPED_WITH_SPARK = ("org.scala-lang", "org.apache.hadoop", "org.slf4j", "org.xerial.snappy", "com.github.luben")
 KAFKA = "3.9.2"  # newer than what the connector asks for: 3.9.0 and its lz4-java 1.8.0 have known vulnerabilities
 
 
@@ -32,4 +31,4 @@ def spark_jars(jars_folder: str = "", to: Path | None = None) -> list[Path]:
     """
     if jars_folder:
         return kept_in(Path(jars_folder), spark_packages())
-    return fetch(spark_packages(), exclude=SHIPPED_WITH_SPARK, to=to)
+    return fetch(spark_packages(), to=to)

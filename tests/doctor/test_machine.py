@@ -9,7 +9,7 @@ from streaming.config.sections import Config
 from streaming.doctor import machine
 from streaming.doctor.checks import PROCESSES, Check, Verdict
 from streaming.jvm import java
-from streaming.jvm.jars import set_name
+from streaming.jvm.pins import set_name
 from streaming.spark.packages import spark_packages
 
 

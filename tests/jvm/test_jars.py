@@ -1,190 +1,243 @@
-"""Jars are fetched once, completely or not at all. A stand-in for Java plays Ivy: no network here."""
+"""Jars are fetched once, completely or not at all. A server of this process is the repository: no network here."""
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from streaming.errors import AwayError, SetupError
-from streaming.jvm import jars
+from streaming.jvm import ivy, jars, maven
+from streaming.jvm.pins import PINS, all_pinned, set_name
 from streaming.loopback import kafka
 from streaming.spark.packages import spark_packages
 from tests.real import jars as rocketmq_jars
+from tests.stores import jars as store_jars
 
 COORDINATES = ["org.example:thing_2.13:1.0"]
-OF_NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+OF_ALL = {
+    "org.example:thing_2.13:1.0": b"what Scala made",
+    "org.example.native:code:2.0:linux-x86_64": b"what C made",
+}
+FILES = {"thing_2.13-1.0.jar", "code-2.0-linux-x86_64.jar"}
+PATHS = {
+    "/m2/org/example/thing_2.13/1.0/thing_2.13-1.0.jar": b"what Scala made",
+    "/m2/org/example/native/code/2.0/code-2.0-linux-x86_64.jar": b"what C made",
+}
+RIGHT = sha256(b"what C made").hexdigest()
 
 
 def write_other_bytes(folder: Path) -> None:
-    (folder / "thing-1.0.jar").write_bytes(b"something else")
+    (folder / "code-2.0-linux-x86_64.jar").write_bytes(b"something else")
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
-    f"thing-1.0.jar has the SHA-256 [0-9a-f]{{64}}, and {OF_NOTHING} is right": write_other_bytes,
-    "thing-1.0.jar is missing": lambda folder: (folder / "thing-1.0.jar").unlink(),
+    f"code-2.0-linux-x86_64.jar has the SHA-256 [0-9a-f]{{64}}, and {RIGHT} is right": write_other_bytes,
+    "code-2.0-linux-x86_64.jar is missing": lambda folder: (folder / "code-2.0-linux-x86_64.jar").unlink(),
     "more.jar is not one of its jars": lambda folder: (folder / "more.jar").touch(),
 }
 
 
+class Repository(ThreadingHTTPServer):
+    """It gives these files, and remembers each request."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.files = dict(PATHS)
+        self.requests: list[str] = []
+        self.fails_first = 0
+        self.address = f"http://127.0.0.1:{self.server_port}/m2/"
+
+
+class Answer(BaseHTTPRequestHandler):
+    server: Repository
+
+    def do_GET(self) -> None:
+        self.server.requests.append(self.path)
+        if len(self.server.requests) <= self.server.fails_first:
+            self.send_response(503)
+            self.end_headers()
+            return
+        content = self.server.files.get(self.path)
+        self.send_response(404 if content is None else 200)
+        self.end_headers()
+        self.wfile.write(content or b"")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
 @pytest.fixture
-def ivy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A script to be run as Java; it notes each call in a file beside it."""
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Repository]:
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(jars, "java_home", lambda: tmp_path)
-    (tmp_path / "bin").mkdir()
-    script = tmp_path / "bin" / "java"
-    script.write_text(
-        f"#!/bin/sh\necho called >> {tmp_path}/calls\n"
-        'while [ "$1" != -retrieve ]; do shift; done\n'
-        'sleep 0.2; mkdir "$(dirname "$2")" && touch "$(dirname "$2")/thing-1.0.jar"\n'
-    )
-    script.chmod(0o755)
-    return script
+    monkeypatch.setattr(maven, "LONGEST_PAUSE_S", 0)
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with Repository() as server:
+        monkeypatch.setattr(ivy, "repository", lambda: server.address)
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
 
 
 @pytest.fixture
-def checksums(tmp_path: Path) -> Path:
-    """What the stand-in gives is right."""
-    path = tmp_path / "jars.sha256"
-    path.write_text(f"# a comment\n{OF_NOTHING}  thing_2.13-1.0/thing-1.0.jar\n{'0' * 64}  another/thing-1.0.jar\n")
+def pins(tmp_path: Path) -> Path:
+    path = tmp_path / "jars.toml"
+    lines = [f'"{one}" = "{sha256(content).hexdigest()}"\n' for one, content in OF_ALL.items()]
+    path.write_text("".join([f'# a comment\n\n["{set_name(COORDINATES)}"]\n', *lines]))
     return path
 
 
-def calls(ivy: Path) -> int:
-    return len((ivy.parent.parent / "calls").read_text().splitlines())
+def names(found: list[Path]) -> set[str]:
+    return {path.name for path in found}
 
 
-def test_second_fetch_reads_the_cache(ivy: Path, checksums: Path, tmp_path: Path) -> None:
-    found = jars.fetch(COORDINATES, checksums=checksums)
-    assert found == [tmp_path / "cache" / "jars" / "thing_2.13-1.0" / "thing-1.0.jar"]
-    assert jars.fetch(COORDINATES, checksums=checksums) == found
-    assert calls(ivy) == 1
+def test_second_fetch_reads_the_cache(repository: Repository, pins: Path, tmp_path: Path) -> None:
+    found = jars.fetch(COORDINATES, pins)
+    assert names(found) == FILES
+    assert {path.parent for path in found} == {tmp_path / "cache" / "jars" / "thing_2.13-1.0"}
+    assert jars.fetch(COORDINATES, pins) == found
+    assert sorted(repository.requests) == sorted(PATHS)
 
 
-def test_fetches_at_the_same_time_download_once(ivy: Path, checksums: Path) -> None:
+def test_fetches_at_the_same_time_download_once(repository: Repository, pins: Path) -> None:
     with ThreadPoolExecutor() as pool:
-        first, second = pool.map(lambda c: jars.fetch(c, checksums=checksums), [COORDINATES, COORDINATES])
+        first, second = pool.map(lambda c: jars.fetch(c, pins), [COORDINATES, COORDINATES])
     assert first == second
-    assert calls(ivy) == 1
+    assert len(repository.requests) == len(PATHS)
 
 
-def test_failed_fetch_shows_last_words_and_leaves_no_folder_of_jars(ivy: Path, checksums: Path, tmp_path: Path) -> None:
-    ivy.write_text("#!/bin/sh\necho org.example: not found; exit 1\n")
-    with pytest.raises(AwayError, match=r"(?s)could not fetch org\.example.*EVENKEEL_IVY_SETTINGS.*not found"):
-        jars.fetch(COORDINATES, checksums=checksums)
+def test_a_jar_that_is_not_there_is_named_and_no_folder_of_jars_is_left(
+    repository: Repository, pins: Path, tmp_path: Path
+) -> None:
+    *_, lost = PATHS
+    del repository.files[lost]
+    with pytest.raises(AwayError, match=rf"{lost} cannot be fetched \(HTTP 404\).*EVENKEEL_IVY_SETTINGS"):
+        jars.fetch(COORDINATES, pins)
     assert not (tmp_path / "cache" / "jars" / "thing_2.13-1.0").exists()
 
 
-# In Ivy's cache: jars that have come, one of which is damaged, and what an interrupted Ivy leaves.
-INTERRUPTED = """#!/bin/sh
-while [ "$1" != -cache ]; do shift; done
-mkdir -p "$2/org/thing" "$2/org/more"; cd "$2/org"
-touch thing/thing-1.0.jar thing/ivydata-1.0.properties more/more-1.0.jar.part; echo damaged > more/thing-1.0.jar
-exit 1
-"""
+def test_a_repository_that_does_not_answer_is_named(
+    repository: Repository, pins: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ivy, "repository", lambda: f"http://127.0.0.1:{kafka.free_port()}/")
+    with pytest.raises(AwayError, match=r"http://127\.0\.0\.1:\d+/org/example/.* cannot be fetched .*refused"):
+        jars.fetch(COORDINATES, pins)
+
+
+def test_a_jar_is_asked_for_again_when_the_repository_is_busy(repository: Repository, pins: Path) -> None:
+    repository.fails_first = maven.TRIES - 1
+    assert names(jars.fetch(COORDINATES, pins)) == FILES
 
 
 def test_fetch_that_was_interrupted_continues_with_the_jars_that_had_come(
-    ivy: Path, checksums: Path, tmp_path: Path
+    repository: Repository, pins: Path, tmp_path: Path
 ) -> None:
-    complete = ivy.read_text()
-    ivy.write_text(INTERRUPTED)
+    *_, lost = PATHS
+    del repository.files[lost]
     with pytest.raises(AwayError):
-        jars.fetch(COORDINATES, checksums=checksums)
-    seen = f'for one; do [ "$before" = -cache ] && (cd "$one" && find . -type f) > {tmp_path}/seen; before=$one; done\n'
-    ivy.write_text(complete.replace("while", f"{seen}while", 1))
-    jars.fetch(COORDINATES, checksums=checksums)
-    assert (tmp_path / "seen").read_text().split() == ["./org/thing/thing-1.0.jar"]
+        jars.fetch(COORDINATES, pins)
+    scratch = tmp_path / "cache" / "jars" / ".fetching-thing_2.13-1.0" / "jars"
+    (scratch / "code-2.0-linux-x86_64.jar").write_bytes(b"damaged")
+    (scratch / "more.part").touch()
+    repository.files[lost] = PATHS[lost]
+    repository.requests.clear()
+    jars.fetch(COORDINATES, pins)
+    assert repository.requests == [lost]
     left = sorted(path.name for path in (tmp_path / "cache" / "jars").iterdir())
     assert left == ["thing_2.13-1.0", "thing_2.13-1.0.lock"]
 
 
-def test_jars_of_a_named_folder_need_no_ivy(ivy: Path, checksums: Path, tmp_path: Path) -> None:
-    found = jars.fetch(COORDINATES, checksums=checksums, to=tmp_path / "mine")
+def test_a_jar_without_end_is_given_up(repository: Repository, pins: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maven, "MOST_BYTES", 10)
+    with pytest.raises(SetupError, match="has more than 10 bytes"):
+        jars.fetch(COORDINATES, pins)
+
+
+def test_jars_of_a_named_folder_need_no_network(repository: Repository, pins: Path, tmp_path: Path) -> None:
+    found = jars.fetch(COORDINATES, pins, to=tmp_path / "mine")
     copied = Path(shutil.copytree(tmp_path / "mine", tmp_path / "copied"))
-    ivy.write_text("#!/bin/sh\nexit 1\n")
-    assert found == [tmp_path / "mine" / "thing_2.13-1.0" / "thing-1.0.jar"]
-    assert jars.kept_in(copied, COORDINATES, checksums) == [copied / "thing_2.13-1.0" / "thing-1.0.jar"]
+    repository.files.clear()
+    assert {path.parent for path in found} == {tmp_path / "mine" / "thing_2.13-1.0"}
+    assert names(jars.kept_in(copied, COORDINATES, pins)) == FILES
     assert not (tmp_path / "cache").exists()
 
 
 @pytest.mark.parametrize("said", DAMAGES)
 def test_jars_of_a_named_folder_that_are_not_right_are_refused(
-    said: str, ivy: Path, checksums: Path, tmp_path: Path
+    said: str, repository: Repository, pins: Path, tmp_path: Path
 ) -> None:
-    (jar,) = jars.fetch(COORDINATES, checksums=checksums, to=tmp_path)
-    DAMAGES[said](jar.parent)
-    with pytest.raises(SetupError, match=rf"{jar.parent}: {said}\. .*evenkeel jars fetch --to DIR"):
-        jars.kept_in(tmp_path, COORDINATES, checksums)
-    with pytest.raises(SetupError, match=rf"{tmp_path}/none/thing_2.13-1.0: thing-1.0.jar is missing"):
-        jars.kept_in(tmp_path / "none", COORDINATES, checksums)
+    folder = jars.fetch(COORDINATES, pins, to=tmp_path)[0].parent
+    DAMAGES[said](folder)
+    with pytest.raises(SetupError, match=rf"{folder}: {said}\. .*evenkeel jars fetch --to DIR"):
+        jars.kept_in(tmp_path, COORDINATES, pins)
+    with pytest.raises(SetupError, match=rf"{tmp_path}/none/thing_2.13-1.0: code-2\.0-linux-x86_64\.jar is missing"):
+        jars.kept_in(tmp_path / "none", COORDINATES, pins)
 
 
 def test_jars_are_named_with_their_bytes_as_they_come(
-    ivy: Path, checksums: Path, capfd: pytest.CaptureFixture[str]
+    repository: Repository, pins: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    arriving = f'mkdir -p {ivy.parent.parent}/x; while [ "$1" != -cache ]; do shift; done; mkdir -p "$2/a/jars"; '
-    arriving += 'printf 12345 > "$2/a/jars/thing-1.0.jar"; touch "$2/a/jars/more.jar.part"\n'
-    ivy.write_text(ivy.read_text().replace("while", arriving + "while", 1))
-    jars.fetch(COORDINATES, checksums=checksums)
-    assert capfd.readouterr().err.splitlines()[1:] == ["evenkeel:   thing-1.0.jar, 5 bytes"]
+    jars.fetch(COORDINATES, pins)
+    head, *lines = capfd.readouterr().err.splitlines()
+    assert head.startswith("evenkeel: fetching 2 jars into ")
+    assert lines == ["evenkeel:   thing_2.13-1.0.jar, 15 bytes", "evenkeel:   code-2.0-linux-x86_64.jar, 11 bytes"]
 
 
-def test_own_ivy_settings_are_passed_on(ivy: Path, checksums: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ivy.write_text('#!/bin/sh\necho "$@"; exit 1\n')
-    monkeypatch.setenv("EVENKEEL_IVY_SETTINGS", "/etc/mirror.xml")
-    with pytest.raises(AwayError, match=r"-settings /etc/mirror\.xml"):
-        jars.fetch(COORDINATES, checksums=checksums)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("said", DAMAGES)
 def test_jars_that_changed_in_the_cache_are_refused_until_they_are_fetched_again(
-    said: str, ivy: Path, checksums: Path
+    said: str, repository: Repository, pins: Path
 ) -> None:
-    (jar,) = jars.fetch(COORDINATES, checksums=checksums)
-    DAMAGES[said](jar.parent)
+    found = jars.fetch(COORDINATES, pins)
+    folder = found[0].parent
+    DAMAGES[said](folder)
     for _ in range(2):
-        with pytest.raises(SetupError, match=f"{re.escape(str(jar.parent))}: {said}: .*Delete the folder"):
-            jars.fetch(COORDINATES, checksums=checksums)
-    for path in jar.parent.iterdir():
-        path.unlink()
-    jar.parent.rmdir()
-    assert jars.fetch(COORDINATES, checksums=checksums) == [jar]
+        with pytest.raises(SetupError, match=f"{re.escape(str(folder))}: {said}: .*Delete the folder"):
+            jars.fetch(COORDINATES, pins)
+    shutil.rmtree(folder)
+    assert jars.fetch(COORDINATES, pins) == found
 
 
-def test_jars_that_are_not_the_publishers_are_not_kept(ivy: Path, checksums: Path, tmp_path: Path) -> None:
-    ivy.write_text(ivy.read_text().replace("touch", "echo other >"))
-    with pytest.raises(SetupError, match=r"was not kept: thing-1\.0\.jar has the SHA-256 .*EVENKEEL_IVY_SETTINGS"):
-        jars.fetch(COORDINATES, checksums=checksums)
-    assert [path.name for path in (tmp_path / "cache" / "jars").iterdir()] == ["thing_2.13-1.0.lock"]
+def test_jars_that_are_not_the_publishers_are_not_kept(repository: Repository, pins: Path, tmp_path: Path) -> None:
+    *_, changed = PATHS
+    repository.files[changed] = b"other"
+    with pytest.raises(SetupError, match=rf"{changed} is not what .* was not kept: it has the SHA-256 .*{RIGHT}"):
+        jars.fetch(COORDINATES, pins)
+    assert [path.name for path in (tmp_path / "cache" / "jars").rglob("code*")] == []
 
 
-def test_jars_without_known_checksums_are_not_fetched(ivy: Path, checksums: Path, tmp_path: Path) -> None:
+def test_jars_without_known_checksums_are_not_fetched(repository: Repository, pins: Path) -> None:
     with pytest.raises(SetupError, match=r"no checksums of org\.example:thing_2\.13:2\.0 are known"):
-        jars.fetch(["org.example:thing_2.13:2.0"], checksums=checksums)
-    assert not (tmp_path / "calls").exists()
+        jars.fetch(["org.example:thing_2.13:2.0"], pins)
+    assert repository.requests == []
 
 
 def test_everything_that_is_fetched_is_pinned() -> None:
     """After a version was changed: scripts/pin_jars.py."""
+    of_rocketmq = [
+        *map(rocketmq_jars.rocketmq_coordinates, (rocketmq_jars.NEWEST, rocketmq_jars.OLD_LINE)),
+        rocketmq_jars.PROXY,
+        rocketmq_jars.GRPC_CLIENT,
+    ]
     for path, sets in (
-        (jars.CHECKSUMS, [spark_packages(), kafka.COORDINATES]),
-        (
-            rocketmq_jars.CHECKSUMS,
-            [
-                *map(rocketmq_jars.rocketmq_coordinates, (rocketmq_jars.NEWEST, rocketmq_jars.OLD_LINE)),
-                rocketmq_jars.PROXY,
-                rocketmq_jars.GRPC_CLIENT,
-            ],
-        ),
+        (PINS, [spark_packages(), kafka.COORDINATES]),
+        (rocketmq_jars.PINS, of_rocketmq),
+        (store_jars.PINS, [store_jars.COORDINATES]),
     ):
-        lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
-        assert all(re.fullmatch(r"[0-9a-f]{64}  \S+/\S+\.jar", line) for line in lines)
-        assert {line.split()[1].partition("/")[0] for line in lines} == set(map(jars.set_name, sets))
+        found = all_pinned(path)
+        assert found.keys() == set(map(set_name, sets))
+        for coordinates in sets:
+            pinned = found[set_name(coordinates)]
+            assert set(coordinates) <= {jar.coordinates for jar in pinned}
+            assert all(re.fullmatch(r"[0-9a-f]{64}", jar.sha256) for jar in pinned)
+            assert len({jar.file for jar in pinned}) == len(pinned)
 
 
 @pytest.mark.parametrize(
@@ -206,17 +259,17 @@ def test_cache_is_where_the_environment_says(
 
 
 def test_cache_that_cannot_be_used_is_named_with_the_way_out(
-    tmp_path: Path, checksums: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, pins: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "file" / "cache"))  # root cannot make it either
     with pytest.raises(
         SetupError, match=rf"{tmp_path}/file/cache/jars, where jars .*: Not a directory.* EVENKEEL_CACHE"
     ):
-        jars.fetch(COORDINATES, checksums=checksums)
+        jars.fetch(COORDINATES, pins)
     with pytest.raises(SetupError, match=rf"{tmp_path}/file/here, where jars .*: Not a directory.* with --to"):
-        jars.fetch(COORDINATES, checksums=checksums, to=tmp_path / "file" / "here")
+        jars.fetch(COORDINATES, pins, to=tmp_path / "file" / "here")
     monkeypatch.delenv("EVENKEEL_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "~nobody-of-that-name/cache")  # as ~ is for who has no home
     with pytest.raises(SetupError, match="no home folder: name a folder for jars with EVENKEEL_CACHE"):
-        jars.fetch(COORDINATES, checksums=checksums)
+        jars.fetch(COORDINATES, pins)

@@ -39,7 +39,7 @@ def test_java_that_does_not_fit_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_missing_java_gives_one_clear_line() -> None:
-    with pytest.raises(SetupError, match=r"Java 17 to 22 is needed, but none was found.*scripts/ensure-java") as caught:
+    with pytest.raises(SetupError, match=r"Java 17 to 22 is needed, but none was found.*make setup") as caught:
         java.java_home()
     assert "\n" not in str(caught.value)
 

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from streaming.jvm.jars import cache_dir, fetch, set_name
+from streaming.jvm.jars import cache_dir, fetch
+from streaming.jvm.pins import set_name
 
 COORDINATES = ("org.apache.hadoop:hadoop-aws:3.4.1",)  # as docs/configuration.md names it
-CHECKSUMS = Path(__file__).with_name("jars.sha256")
+PINS = Path(__file__).with_name("jars.toml")
 
 
 def missing_jars() -> str:
@@ -15,7 +16,7 @@ def missing_jars() -> str:
 
 
 def hadoop_aws_jars() -> list[Path]:
-    return fetch(COORDINATES, checksums=CHECKSUMS)
+    return fetch(COORDINATES, pins=PINS)
 
 
 if __name__ == "__main__":
