@@ -83,25 +83,32 @@ def test_data_is_found_through_the_package(link: str, folder: str) -> None:
     assert (ROOT / "streaming" / link).resolve() == ROOT / folder
 
 
-def test_every_pin_is_exact() -> None:
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
-    assert [line for line in lines if line and not line.startswith("#") and "==" not in line.split(";")[0]] == []
+def pins(name: str) -> dict[str, list[str]]:
+    """The hashes of each pin of a file that ``make pins`` writes: a version, and the Pythons or systems that it is for."""
+    found: dict[str, list[str]] = {}
+    for line in (ROOT / name).read_text().splitlines():
+        words = line.removesuffix("\\").strip()
+        if words.startswith("--hash="):
+            found[pin].append(words)
+        elif not words.startswith("#"):
+            pin = words
+            found[pin] = []
+    return found
 
 
-def test_every_pin_has_hashes() -> None:
-    """After a change of constraints.txt: scripts/pin_packages."""
-    pins = {line.strip() for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")}
-    hashes: dict[str, list[str]] = {}
-    lines = [line.removesuffix("\\").strip() for line in (ROOT / "hashes.txt").read_text().splitlines()]
-    pin = ""
-    for line in lines[1:]:
-        if line.startswith("--hash="):
-            hashes[pin].append(line)
-        else:
-            pin = line
-            hashes[pin] = []
-    assert lines[0].startswith("# ")
-    assert hashes.keys() == pins
-    found = [line for those in hashes.values() for line in those]
-    assert all(hashes.values())
-    assert [line for line in found if not re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", line)] == []
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-build.txt", "requirements-dev.txt"])
+def test_every_pin_is_exact_and_has_hashes(name: str) -> None:
+    """After a change of pyproject.toml: make pins."""
+    found = pins(name)
+    assert [pin for pin in found if not re.match(r"[a-z0-9-]+==[^ ]+($| ; )", pin)] == []
+    assert [pin for pin, hashes in found.items() if not hashes] == []
+    assert [
+        one for hashes in found.values() for one in hashes if not re.fullmatch("--hash=sha256:[0-9a-f]{64}", one)
+    ] == []
+
+
+def test_tests_run_with_the_pins_of_users() -> None:
+    of_tests = pins("requirements-dev.txt")
+    for name in ("requirements.txt", "requirements-build.txt"):
+        assert pins(name).items() <= of_tests.items()
+    assert not any(pin.startswith("pytest==") for pin in pins("requirements.txt"))
