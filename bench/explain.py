@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -55,7 +55,7 @@ def measure(results: Results, quick: bool) -> None:
 def costs_over(folder: str) -> dict[str, dict[str, float]]:
     """The costs for a group now, for its third day, and for a group that does not exist (all names are looked up)."""
     explain = ["explain", "--tables", folder]
-    noon = datetime.fromtimestamp((START_TS + 5 * DAY_MS // 2) / 1000, timezone.utc).isoformat()
+    noon = datetime.fromtimestamp((START_TS + 5 * DAY_MS // 2) / 1000, UTC).isoformat()
     return {
         "newest": cost_of([*explain, "group-00033"]),
         "at": cost_of([*explain, "group-00033", "--at", noon]),
@@ -104,7 +104,7 @@ def _write(spark: SparkSession, folder: str, wanted: int) -> int:
         in_order = _copied(rows, day, each).repartitionByRange(files, "ts").sortWithinPartitions("ts", "group")
         in_order.write.format("delta").mode("append").save(table.path)
         say(f"day {day + 1} of {DAYS} is written")
-    today = datetime.fromtimestamp(START_TS / 1000, timezone.utc) + timedelta(days=DAYS - 1, hours=23)
+    today = datetime.fromtimestamp(START_TS / 1000, UTC) + timedelta(days=DAYS - 1, hours=23)
     say(str(maintain_facts(spark, folder, now=today)))
     return int(spark.read.format("delta").load(table.path).count())
 

@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
@@ -78,7 +78,7 @@ def _make_tables(folder: Path, groups: int) -> dict[str, str]:
     run_projections(str(folder))
     mark_replayed(folder, "a measurement")
     say(f"pages: tables of {groups} groups are there")
-    then = datetime.fromtimestamp(max(fact.ts for fact in faulty) / 1000 - 300, timezone.utc)
+    then = datetime.fromtimestamp(max(fact.ts for fact in faulty) / 1000 - 300, UTC)
     name, alert = next((one.group, one.payload) for one in faulty if isinstance(one.payload, AlertFact))
     group, huge = (f"/group?cluster={CLUSTER}&group={one}" for one in (name, large[0].group))
     return {

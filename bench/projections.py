@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -89,6 +89,6 @@ def _client(group: int, number: int) -> str:
 
 
 def _fact(kind: str, group: int, seq: int, payload: dict[str, Any]) -> dict[str, Any]:
-    when = datetime.fromtimestamp((START_MS + seq) / 1000, timezone.utc)
+    when = datetime.fromtimestamp((START_MS + seq) / 1000, UTC)
     keys = {"identity": "bench", "shard": 0, "seq": seq, "fact": kind, "cluster": "bench", "ts": when}
     return keys | {"group": f"group-{group:05}", "topic": f"topic-{group:05}", "date": when.date(), kind: payload}

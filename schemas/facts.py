@@ -6,6 +6,7 @@ end with ``_ts`` are epoch milliseconds, UTC; those that end with ``_ms`` are mi
 are derived from the fields (``schemas/tables.py``): the text of a field is the comment of its column, too.
 """
 
+from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from msgspec import Struct
@@ -14,10 +15,9 @@ from msgspec.structs import force_setattr, replace
 from schemas.observed import Observed
 from schemas.reasons import ReasonDetails
 from schemas.table_definition import NO_COLUMN, AsColumn, Form, Part
-from schemas.word import Word
 
 
-class Kind(Word):
+class Kind(StrEnum):
     """Findings of a queue, in the order in which they are decided, then those of a topic or group."""
 
     EXCLUDED = "EXCLUDED"
@@ -47,14 +47,14 @@ class Kind(Word):
     IDLE_MEMBERS = "IDLE_MEMBERS"
 
 
-class Severity(Word):
+class Severity(StrEnum):
     CRITICAL = "critical"
     WARNING = "warning"
     INFO = "info"
     NONE = "none"
 
 
-class Cause(Word):
+class Cause(StrEnum):
     SAME_CLIENT_ID = "SAME_CLIENT_ID"
     STALE_CONNECTION = "STALE_CONNECTION"
     SUBSCRIPTION_MISMATCH = "SUBSCRIPTION_MISMATCH"
@@ -77,13 +77,13 @@ class Cause(Word):
     UNEXPLAINED = "UNEXPLAINED"
 
 
-class AlertState(Word):
+class AlertState(StrEnum):
     PENDING = "pending"
     FIRING = "firing"
     RESOLVED = "resolved"
 
 
-class WaitsFor(Word):
+class WaitsFor(StrEnum):
     """The condition that a pending alert waits for."""
 
     TIME = "time"

@@ -5,15 +5,15 @@ and Chinese. A fact has the kind in ``reason`` and the details in ``reason_detai
 English sentence in ``reason`` instead of the kind, except if a queue or a group is EXCLUDED.
 """
 
+from enum import StrEnum
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from schemas.observed import Clients
-from schemas.word import Word
 
 
-class ReasonKind(Word):
+class ReasonKind(StrEnum):
     """Kinds of reasons, grouped: for EXCLUDED, UNKNOWN, SETTLING, other findings, and unknown expected owners."""
 
     CONFIGURED = "CONFIGURED"

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -40,7 +40,7 @@ class Holder(Struct, frozen=True):
     def __str__(self) -> str:
         if not self.host:
             return "a process that does not say who it is"
-        since = datetime.fromtimestamp(self.since_ts / 1000, timezone.utc)
+        since = datetime.fromtimestamp(self.since_ts / 1000, UTC)
         return f"process {self.pid} on {self.host} ('{self.command}', since {since:%Y-%m-%d %H:%M:%S} UTC)"
 
 

@@ -5,7 +5,7 @@ maintenance runs as if it were that day, and everything is kept for seven days.
 """
 
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -63,8 +63,8 @@ class _Month:
         self._folder, self._job, self._fleet = folder, job, fleet
         self._groups, self._share, self._ahead = groups, A_SHARE * groups, AHEAD * groups
         self._sent, self._before = sent, sent
-        self._began = datetime.fromtimestamp(start_ts / 1000, timezone.utc)
-        self._now = datetime.fromtimestamp(fleet.skip(sent) / 1000, timezone.utc)
+        self._began = datetime.fromtimestamp(start_ts / 1000, UTC)
+        self._now = datetime.fromtimestamp(fleet.skip(sent) / 1000, UTC)
         self._maintained = self._now.date()
         self._commits = Commits(folder / "tables" / "facts")
         self._work, self._spent = Work(), Spent(job.pid)
@@ -83,7 +83,7 @@ class _Month:
         """Send rounds while few wait, and maintain after each virtual day."""
         read = self._job.work().records
         while self._sent - self._before - read + self._share <= self._ahead and not self._is_sent:
-            self._now = datetime.fromtimestamp(self._fleet.send(self._share) / 1000, timezone.utc)
+            self._now = datetime.fromtimestamp(self._fleet.send(self._share) / 1000, UTC)
             self._sent += self._share
         if self._now.date() > self._maintained:
             self._job.maintain(self._now)

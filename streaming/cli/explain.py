@@ -4,7 +4,7 @@ It reads the tables alone: no Spark, no Kafka, no RocketMQ.
 """
 
 import argparse
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from streaming.cli.configuration import configured
 from streaming.errors import SourceError
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     tables = arguments.tables or config.tables.path
     at, faults = None, []
     try:
-        at = parse_moment(arguments.at, datetime.now(timezone.utc)) if arguments.at else None
+        at = parse_moment(arguments.at, datetime.now(UTC)) if arguments.at else None
     except SourceError as error:
         faults.append(f"group {plain(arguments.group)}: {error}")
     try:

@@ -8,7 +8,7 @@ import argparse
 import json
 import logging
 import re
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -152,7 +152,7 @@ def _known(arguments: argparse.Namespace) -> CurrentGroup:
     if arguments.group is None:
         raise SourceError(f"{arguments.tables}: which group? name it with --group")
     try:
-        at = parse_moment(arguments.at, datetime.now(timezone.utc)).ts if arguments.at else None
+        at = parse_moment(arguments.at, datetime.now(UTC)).ts if arguments.at else None
     except SourceError as error:
         raise SourceError(f"group {plain(arguments.group)}: {error}") from None
     return read_tables(arguments.tables, arguments.group, arguments.cluster, at)

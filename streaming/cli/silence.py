@@ -8,7 +8,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -146,7 +146,7 @@ def _require(arguments: argparse.Namespace, *options: str) -> None:
 
 
 def _line(silence: Silence) -> str:
-    until = datetime.fromtimestamp(silence.until_ts / 1000, timezone.utc)
+    until = datetime.fromtimestamp(silence.until_ts / 1000, UTC)
     named = ((name, getattr(silence, name)) for name in ("cluster", "group", "kind", "cause"))
     what = " ".join(f"{name}={pattern}" for name, pattern in named if pattern != "*") or "everything"
     return plain(f"{silence.id}  until {until:%Y-%m-%d %H:%M} UTC  {what}  by {silence.by}: {silence.why}")

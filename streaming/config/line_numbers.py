@@ -1,15 +1,10 @@
 """The lines of keys in a TOML file. tomllib does not report lines, so statements are read one by one."""
 
-import sys
+import tomllib
 from collections.abc import Iterator
 from typing import Any
 
 from streaming.config.config_errors import KeyPath
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 LONGEST_STATEMENT = 500  # lines
 

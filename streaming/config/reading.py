@@ -1,6 +1,6 @@
 """The reading of one file by its model: its values, and a fault for each value that its key does not allow."""
 
-import sys
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,6 @@ from streaming.config.cross_key_checks import Broken
 from streaming.config.keys import field_at, suggestion
 from streaming.config.line_numbers import key_lines
 from streaming.config.values import allowed
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _TABLE_TYPES = ("model_type", "model_attributes_type", "dict_type")
 _ARRAY_TYPES = ("list_type", "tuple_type")

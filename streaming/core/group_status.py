@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from enum import StrEnum
 from hashlib import blake2b
 
 import msgspec
 
 from schemas.facts import GroupFact, Kind, Severity
 from schemas.reasons import Reason, ReasonDetails, ReasonKind
-from schemas.word import Word
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.finding_kinds import WRONG, is_less_than_usual
 from streaming.core.findings.group_findings import severity_of
@@ -22,7 +22,7 @@ from streaming.core.waiting import has_group_news, note_group_told, pop_lag, wai
 REPEAT_STATUS_MS = 3_600_000  # distinguishes a group at rest from one without rounds
 
 
-class GroupStatus(Word):
+class GroupStatus(StrEnum):
     EXCLUDED = "excluded"
     EMPTY = "empty"
     FINDINGS = "findings"

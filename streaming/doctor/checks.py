@@ -1,7 +1,7 @@
 """The result of one check, and the report of all. Pure."""
 
 from collections.abc import Iterable
-from enum import Enum
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ PROCESSES = ("run", "collect", "notify", "web")
 Processes = frozenset[str]  # those of evenkeel that are to run on this machine
 
 
-class Verdict(str, Enum):
+class Verdict(StrEnum):
     """``FINE`` only by evidence. ``UNKNOWN``: it was not or could not be looked at."""
 
     FINE = "fine"

@@ -47,7 +47,7 @@ async def _all_clusters(config: Config) -> list[Check]:
     looks = [_Look(config, name, servers, found) for name, servers in config.collector.clusters.items()]
     try:
         await asyncio.wait_for(asyncio.gather(*(look.run() for look in looks)), WITHIN_S)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         found.append(unknown(judge.AREA, "the rest", f"not all had answered after {WITHIN_S:g} s"))
     finally:
         for look in looks:

@@ -4,7 +4,7 @@ They are in the facts table, and in other tables as far as they still hold thoug
 """
 
 from collections.abc import Iterable, Iterator
-from datetime import timezone
+from datetime import UTC
 from difflib import get_close_matches
 
 import pyarrow as pa
@@ -144,7 +144,7 @@ def _why_none(tables: str, log: Selection, wanted: str, group: str, cluster: str
     if until is not None:
         first = log.rows(["ts"], f"{wanted} AND {_of_interest(None)}", "ORDER BY ts LIMIT 1")["ts"]
         if len(first):
-            oldest = first[0].as_py().replace(tzinfo=timezone.utc)
+            oldest = first[0].as_py().replace(tzinfo=UTC)
             return f"nothing was known of group {group} by then: its first fact is of {oldest:%Y-%m-%d %H:%M:%S} UTC"
     rows = log.distinct(["cluster", "group"]).to_pylist()
     known = {(row["cluster"], row["group"]) for row in rows} | read_groups(tables)

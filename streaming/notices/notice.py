@@ -1,7 +1,7 @@
 """A notice to a person: one incident of one cluster, as values. Times are epoch milliseconds, UTC."""
 
 from collections.abc import Mapping
-from datetime import timezone, tzinfo
+from datetime import UTC, tzinfo
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -116,7 +116,7 @@ class Site(NamedTuple):
 
     config: str = ""
     name_servers: Mapping[str, str] = {}
-    zone: tzinfo | None = timezone.utc
+    zone: tzinfo | None = UTC
     docs: str = "docs"
     tables: str = ""
     state: str = ""

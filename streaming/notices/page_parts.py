@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import timezone, tzinfo
+from datetime import UTC, tzinfo
 
 from schemas.facts import AlertClient, AlertFact, AlertQueue, Cause, Kind
 from streaming.core.alerts.phases import AlertReason
@@ -37,7 +37,7 @@ def what_is_so(alerts: Sequence[OpenAlert], words: Language, now: int) -> str:
     wrong = [alert for alert in alerts if not is_right_for_now(alert)]
     if wrong or not alerts:
         return what_is_wrong(wrong, words)
-    return _right_since(alerts, what_is_wrong(alerts, words), words, now, timezone.utc)
+    return _right_since(alerts, what_is_wrong(alerts, words), words, now, UTC)
 
 
 def what_is_wrong(alerts: Sequence[OpenAlert], words: Language) -> str:
@@ -54,7 +54,7 @@ def alert_line(alert: OpenAlert, words: Language, now: int) -> str:
     return words.alert_line.format(kind=kind, what=headline(alert, words, now), topic=topic, stale=stale)
 
 
-def headline(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = timezone.utc) -> str:
+def headline(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = UTC) -> str:
     """The finding; if the alert is right for now, until when it lasted."""
     what = words.kind(shown(alert.fact.kind), len(alert.fact.queues))
     return _right_since([alert], what, words, now, zone) if is_right_for_now(alert) else what
@@ -72,7 +72,7 @@ def _right_since(alerts: Sequence[OpenAlert], what: str, words: Language, now: i
     return words.right_since.format(what=what, since=clock(since_ts, now, zone))
 
 
-def state_words(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = timezone.utc) -> str:
+def state_words(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = UTC) -> str:
     """The reason why an alert does not fire yet and until when, is only a warning, or is open though right for now.
 
     It may also be that the deciding evidence is not known now. Mostly empty.
@@ -89,7 +89,7 @@ def state_words(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None
     return words.deploy_goes_on.format(since=clock(fact.deploy_since_ts, now, zone)) + stale
 
 
-def note_on(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = timezone.utc) -> str:
+def note_on(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = UTC) -> str:
     """The text of ``state_words`` for a separate line."""
     return state_words(alert, words, now, zone).lstrip(" -—")
 
@@ -103,7 +103,7 @@ def _stale_words(alert: OpenAlert, words: Language, now: int, zone: tzinfo | Non
     return template.format(since=clock(since_ts, now, zone), age=words.lasting(now - since_ts))
 
 
-def queue_lines(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = timezone.utc) -> Iterator[str]:
+def queue_lines(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None = UTC) -> Iterator[str]:
     """The lines of queues: queues with the same owners together, the most first."""
     fact = alert.fact
     alike = grouped(fact.queues, lambda queue: (queue.owners, queue.expected, queue.reason))
@@ -183,9 +183,7 @@ def evidence_line(alert: OpenAlert, words: Language, now: int) -> str:
     return words.evidence_line.format(evidence=cut(plain(said), EVIDENCE_WIDTH), time=clock(seen_ts(alert), now))
 
 
-def waiting_line(
-    alerts: Sequence[OpenAlert], words: Language, now: int, zone: tzinfo | None = timezone.utc
-) -> str | None:
+def waiting_line(alerts: Sequence[OpenAlert], words: Language, now: int, zone: tzinfo | None = UTC) -> str | None:
     """The messages that wait in the queues of the alerts, and when that was read, with the age of the oldest then.
 
     None if the number is not known or 0.
@@ -201,9 +199,7 @@ def waiting_line(
     return words.waiting_line.format(messages=messages, time=time, oldest=oldest)
 
 
-def client_lines(
-    alerts: Sequence[OpenAlert], words: Language, now: int, zone: tzinfo | None = timezone.utc
-) -> list[str]:
+def client_lines(alerts: Sequence[OpenAlert], words: Language, now: int, zone: tzinfo | None = UTC) -> list[str]:
     """The lines of clients, those that the causes name first; each shows what matters for its cause."""
     lines: dict[str, str] = {}
     for alert in alerts:

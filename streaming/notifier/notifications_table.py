@@ -6,7 +6,7 @@ loses no row, and the next one appends none twice.
 
 import logging
 from collections.abc import Iterable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any, NamedTuple
@@ -198,4 +198,4 @@ def _row(delivery: Delivery) -> NotificationRow:
 
 
 def _time(ts: int) -> datetime:
-    return datetime.fromtimestamp(ts / 1000, timezone.utc)
+    return datetime.fromtimestamp(ts / 1000, UTC)

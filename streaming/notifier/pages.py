@@ -12,13 +12,13 @@ The defaults of ``PageSettings`` stand in the table ``[pages]`` of ``config/aler
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from schemas.facts import Cause, Severity
-from schemas.word import Word
 from streaming.config.alerts import Pages
 from streaming.notices.affected import queue_keys
 from streaming.notices.notice import MonitorTrouble, Notice, OpenAlert
@@ -28,7 +28,7 @@ MOST_DOUBLINGS = 6  # of the time between two notices of one page: an hour, if i
 _RANK = {severity.value: rank for rank, severity in enumerate(Severity)}  # critical first
 
 
-class SendReason(Word):
+class SendReason(StrEnum):
     STARTED = "started"
     CHANGED = "changed"
     REPEATED = "repeated"

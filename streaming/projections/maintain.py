@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from threading import Event
 
@@ -57,7 +57,7 @@ def maintain(
 
     Raises InUseError while another process maintains them: of two compactions deltalake would keep both results.
     """
-    work = Round(tables, options or MaintainOptions(), now or datetime.now(timezone.utc))
+    work = Round(tables, options or MaintainOptions(), now or datetime.now(UTC))
     with maintaining_alone(tables):
         for table in only:
             if DeltaTable.is_deltatable(delta_uri(f"{tables}/{table.name}")):

@@ -6,7 +6,7 @@ key, the alert with the old labels is ended at the same time.
 """
 
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -63,4 +63,4 @@ def alertmanager_alert(message: Message) -> dict[str, Any]:
 
 
 def _time(ts: int) -> str:
-    return datetime.fromtimestamp(ts / 1000, timezone.utc).isoformat(timespec="milliseconds")
+    return datetime.fromtimestamp(ts / 1000, UTC).isoformat(timespec="milliseconds")

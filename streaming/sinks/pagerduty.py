@@ -1,6 +1,6 @@
 """PagerDuty's Events API v2: trigger and resolve under one dedup key."""
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -36,7 +36,7 @@ def pagerduty_event(message: Message) -> dict[str, Any]:
             "component": notice.groups[0] if len(notice.groups) == 1 else "",
             "group": notice.cluster,
             "class": notice.trouble.kind if notice.trouble else ", ".join(kinds),
-            "timestamp": datetime.fromtimestamp(notice.since_ts / 1000, timezone.utc).isoformat(),
+            "timestamp": datetime.fromtimestamp(notice.since_ts / 1000, UTC).isoformat(),
             "custom_details": {"text": message.text.body, "cause": notice.cause},
         },
     }

@@ -3,7 +3,7 @@
 The log is kept short, because each append lists it: docs/performance.md has what that takes.
 """
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from threading import Event
 from typing import Any
 
@@ -30,7 +30,7 @@ def maintain_facts(
 
     ``require_held`` is called before each commit. If not ``in_full``, only the log is shortened; None if it was short.
     """
-    work = Round(tables, options or MaintainOptions(), now or datetime.now(timezone.utc))
+    work = Round(tables, options or MaintainOptions(), now or datetime.now(UTC))
     path = f"{tables}/{FACTS.name}"
     if not DeltaTable.isDeltaTable(spark, path):
         return None
@@ -98,6 +98,6 @@ def _why_unread(tables: str, options: MaintainOptions) -> str | None:
     progress = read_progress(tables)
     log = FactsLog(f"{tables}/{FACTS.name}")
     unread_since = None if progress is None else log.commit_time(progress.done.version)
-    kept_since = datetime.now(timezone.utc) - options.log_kept
+    kept_since = datetime.now(UTC) - options.log_kept
     is_unread = unread_since is not None and unread_since < kept_since
     return "the projections have yet to read them" if is_unread else None

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -46,7 +46,7 @@ class FactsLog:
         """When this version was committed; None if the log does not have it yet, or no longer."""
         found = self.files.get_file_info(_entry(version))
         modified: datetime | None = found.mtime if found.type == FileType.File else None
-        return None if modified is None else modified.astimezone(timezone.utc)
+        return None if modified is None else modified.astimezone(UTC)
 
     def new_files(self, version: int) -> list[str] | None:
         """The files of new facts of this commit; None if the log does not have the commit.

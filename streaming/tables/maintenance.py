@@ -7,7 +7,7 @@ commit lists the whole log. What a table is like is read without a JVM; its one 
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from itertools import count
 from threading import Event
@@ -200,7 +200,7 @@ class Round:
         """When something other than maintenance last changed the table."""
         history = self._open(table).history(COMMITS_READ)
         times = [commit["timestamp"] for commit in history if commit.get("operation") in WRITES]
-        return datetime.fromtimestamp(max(times) / 1000, timezone.utc) if times else None
+        return datetime.fromtimestamp(max(times) / 1000, UTC) if times else None
 
     def _days(self, table: Table) -> list[str]:
         """The day of each file of a table by day."""
@@ -211,7 +211,7 @@ class Round:
 
     @property
     def _today(self) -> date:
-        return self.now.astimezone(timezone.utc).date()
+        return self.now.astimezone(UTC).date()
 
     def _damaged(self, table: Table) -> list[int]:
         return damaged_commits(f"{self.tables}/{table.name}")

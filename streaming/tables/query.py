@@ -7,7 +7,7 @@ a hundred columns, that took seconds and gigabytes.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
@@ -16,7 +16,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from schemas.table_definition import Column
 from streaming.errors import SourceError
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timezone, tzinfo
+from datetime import UTC, tzinfo
 from threading import BoundedSemaphore
 from typing import Any, NamedTuple
 
@@ -121,7 +121,7 @@ class Context:
         now = self.watch.now_ms()
         own = own_zone(request.cookies.get(BROWSER_COOKIE, ""), self.settings.site.zone)
         name = zone_then(now, own)
-        return "" if name == zone_then(now, timezone.utc) else name
+        return "" if name == zone_then(now, UTC) else name
 
     def freshness(self, cluster: str) -> Freshness:
         return freshness(self.watch.known, cluster, self.watch.now_ms(), self.watch.is_past)
@@ -166,7 +166,7 @@ def _address_of(request: Request) -> str:
 
 def reader_zone(chosen: str, of_browser: str, configured: tzinfo | None) -> tzinfo | None:
     """The zone in which a reader sees times; None: this machine's. UTC if the reader chose it, else the own zone."""
-    return timezone.utc if chosen == "utc" else own_zone(of_browser, configured)
+    return UTC if chosen == "utc" else own_zone(of_browser, configured)
 
 
 def own_zone(of_browser: str, configured: tzinfo | None) -> tzinfo | None:

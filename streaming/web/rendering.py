@@ -1,7 +1,7 @@
 """Templates to HTML. Every value is escaped, and control characters in names are made visible."""
 
 from collections.abc import Callable
-from datetime import datetime, timezone, tzinfo
+from datetime import UTC, datetime, tzinfo
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -45,7 +45,7 @@ def address(path: str, **values: object) -> str:
 def machine_time(ts: int) -> str:
     """A time in the form of ``<time datetime>``."""
     try:
-        return datetime.fromtimestamp(ts / 1000, timezone.utc).isoformat(timespec="seconds")
+        return datetime.fromtimestamp(ts / 1000, UTC).isoformat(timespec="seconds")
     except (ValueError, OverflowError, OSError):
         return ""
 
@@ -53,7 +53,7 @@ def machine_time(ts: int) -> str:
 def typed_time(ts: int, zone: tzinfo | None) -> str:
     """A time in the form of an input field for date and time: the reader's, without the zone."""
     try:
-        return f"{datetime.fromtimestamp(ts / 1000, timezone.utc).astimezone(zone):%Y-%m-%dT%H:%M}"
+        return f"{datetime.fromtimestamp(ts / 1000, UTC).astimezone(zone):%Y-%m-%dT%H:%M}"
     except (ValueError, OverflowError, OSError):
         return ""
 

@@ -4,18 +4,18 @@ A moment is in UTC unless a zone is named: readers sit in several zones, and log
 A ``zone`` of None is this machine's.
 """
 
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_999  # of the years that have four digits
 
 
-def moment(ts: int, zone: tzinfo | None = timezone.utc) -> str:
+def moment(ts: int, zone: tzinfo | None = UTC) -> str:
     """``2026-11-21 16:58:03 UTC``, in another zone ``2026-11-22 00:58:03 UTC+08:00``."""
     return f"{_at(ts, zone):%Y-%m-%d %H:%M:%S} {zone_then(ts, zone)}"
 
 
-def zone_then(ts: int, zone: tzinfo | None = timezone.utc) -> str:
+def zone_then(ts: int, zone: tzinfo | None = UTC) -> str:
     """The zone's distance from UTC at that time: ``UTC``, ``UTC+08:00``."""
     at = _at(ts, zone)
     return f"UTC{_offset(at) if at.utcoffset() else ''}"
@@ -34,7 +34,7 @@ def local(ts: int, zone: tzinfo | None) -> str:
     return f" ({day}{there:%H:%M:%S} {_offset(there)})"
 
 
-def clock(ts: int, now: int, zone: tzinfo | None = timezone.utc) -> str:
+def clock(ts: int, now: int, zone: tzinfo | None = UTC) -> str:
     """``16:58:03``, with its day in front where that is another than ``now``'s."""
     at = _at(ts, zone)
     return f"{at:%H:%M:%S}" if at.date() == _at(now, zone).date() else f"{at:%m-%d %H:%M:%S}"
@@ -49,7 +49,7 @@ def age(milliseconds: int) -> str:
     return f"{seconds // 86_400} d"
 
 
-def _at(ts: int, zone: tzinfo | None = timezone.utc) -> datetime:
+def _at(ts: int, zone: tzinfo | None = UTC) -> datetime:
     """The moment as a datetime. A time outside the calendar becomes its first or last: the page is still sent."""
     return (EPOCH + timedelta(milliseconds=min(max(ts, _FIRST), _LAST))).astimezone(zone)
 

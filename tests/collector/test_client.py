@@ -176,7 +176,7 @@ def test_what_a_silent_broker_has_not_received_is_discarded(gives_up: bool) -> N
 
 
 def test_requests_on_a_lost_connection_fail_though_its_transport_has_no_socket_any_more() -> None:
-    """As TLS's transport of Python 3.10 is, which does not say either that it closes."""
+    """The transport does not say either that it closes."""
 
     class Lost(asyncio.Transport):
         def is_closing(self) -> bool:

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -64,7 +64,7 @@ def test_nothing_is_there_before_the_first_start(tmp_path: Path) -> None:
 def test_tables_and_checkpoint_of_this_version(tmp_path: Path) -> None:
     create_tables(f"{tmp_path}/t", TABLES)
     row = {field.name: None for field in arrow_schema(MONITOR_HEALTH)}
-    now = datetime.fromtimestamp(now_ms() / 1000, timezone.utc)
+    now = datetime.fromtimestamp(now_ms() / 1000, UTC)
     write_health(tmp_path, row | {"ts": now, "date": now.date()})
     write_checkpoint(tmp_path)
     found = looked(tmp_path)

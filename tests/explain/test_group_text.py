@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Sequence
-from datetime import timezone
+from datetime import UTC
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ NO_ANSWER = ReasonDetails(broker_names=("broker-b",))
 
 
 def page(facts: Sequence[Fact], at: int | None = None, monitor: MonitorStatus | None = None) -> str:
-    return "\n".join(row.text for row in lines_of(snapshot_of(facts, at, monitor), WIDTH, timezone.utc))
+    return "\n".join(row.text for row in lines_of(snapshot_of(facts, at, monitor), WIDTH, UTC))
 
 
 def undecided() -> list[Fact]:

@@ -1,13 +1,13 @@
 """Times as people give them."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
 from streaming.errors import SourceError
 from streaming.explain.times import parse_moment
 
-UTC = timezone.utc
+UTC = UTC
 BEIJING = timezone(timedelta(hours=8))
 NOW = datetime(2026, 11, 21, 17, 0, tzinfo=UTC)
 

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from datetime import timedelta, timezone
+from datetime import UTC, timedelta, timezone
 from itertools import pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -94,7 +94,7 @@ def test_job_that_knows_no_cluster_names_none(language: str) -> None:
 @pytest.mark.parametrize(
     ("zone", "expected"),
     [
-        (timezone.utc, "since 2025-11-21 16:58:03 UTC, 5 min ago"),
+        (UTC, "since 2025-11-21 16:58:03 UTC, 5 min ago"),
         (ZoneInfo("Asia/Shanghai"), "since 2025-11-21 16:58:03 UTC (2025-11-22 00:58:03 +08:00), 5 min ago"),
         (ZoneInfo("Europe/Berlin"), "since 2025-11-21 16:58:03 UTC (17:58:03 +01:00), 5 min ago"),
         (timezone(-timedelta(hours=3, minutes=30)), "since 2025-11-21 16:58:03 UTC (13:28:03 -03:30), 5 min ago"),

@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ def _facts() -> Iterator[Fact]:
 
 def _plain(value: Any, kind: pa.DataType) -> Any:
     if isinstance(value, datetime):
-        return value.astimezone(timezone.utc).isoformat()
+        return value.astimezone(UTC).isoformat()
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes):

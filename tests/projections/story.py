@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from schemas.tables import PROJECTIONS
 from tests.tables.telling import DAY, HOUR, SECOND, Teller, health, millis, quarantined
 
 START = millis("2026-03-01 12:00")
-NOW = datetime(2026, 3, 10, 12, tzinfo=timezone.utc)
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 TODAY = millis("2026-03-10 12:00")  # of ``some_days``
 
 

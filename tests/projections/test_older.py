@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -215,7 +215,7 @@ def test_tables_get_the_properties_that_are_wanted_now(tables: Path) -> None:
     assert DeltaTable(path).metadata().configuration == delta_properties(GROUP_MEMBERS)
 
 
-SINCE = datetime(2026, 2, 28, 9, tzinfo=timezone.utc)
+SINCE = datetime(2026, 2, 28, 9, tzinfo=UTC)
 OLD_NAMES = {"since_time": "since"}
 RENAMED = (QUEUE_ASSIGNMENTS, GROUP_MEMBERS, NOTIFICATIONS)
 

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ def unread(first_day: Path, tmp_path: Path) -> Path:
 
 
 def utc(*moment: int) -> datetime:
-    return datetime(*moment, tzinfo=timezone.utc)  # type: ignore[misc, arg-type]
+    return datetime(*moment, tzinfo=UTC)  # type: ignore[misc, arg-type]
 
 
 def test_history_has_a_row_a_fact_and_current_state_a_row_a_thing(finished: Path) -> None:

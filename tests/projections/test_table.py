@@ -1,6 +1,6 @@
 """Tables larger than the pieces that pyarrow reads: deltalake cannot write a slice of a struct column."""
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from streaming.tables.arrow_types import arrow_schema, unsliced
 from streaming.tables.creation import create_tables
 
 A_PIECE = 131_072  # rows; what pyarrow's datasets read at once
-WHEN = datetime(2026, 3, 1, tzinfo=timezone.utc)
+WHEN = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def queues(begin: int, end: int, seq: int = 0) -> pa.Table:

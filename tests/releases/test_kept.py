@@ -1,10 +1,10 @@
 """What older releases left behind is read by this version: packed states, events, configuration, the folders beside."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
-import tomllib
 
 from schemas.facts import AlertFact, EvaluationFailedFact, QuarantineFact
 from streaming import __version__

@@ -18,7 +18,7 @@
 ``event_lines`` gives the events as JSON lines, ``check`` judges the alerts, whichever program has found them.
 """
 
-import sys
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,11 +33,6 @@ from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
 from streaming.replay.alert_transitions import as_json, transitions
 from tests.core.fleet import T0, Fleet, queues
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 FILES = sorted((Path(__file__).parent / "files").glob("*.toml"))
 RESOLVES_WITHIN_S = 60

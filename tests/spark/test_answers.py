@@ -1,6 +1,6 @@
 """The queries of docs/tables.md give the true answer, over tables made from scenes in which it is known."""
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -51,7 +51,7 @@ def ask(written, request):
 
 def seconds_from(when: datetime | None, ms: int) -> float:
     assert when is not None
-    aware = when if when.tzinfo else when.replace(tzinfo=timezone.utc)
+    aware = when if when.tzinfo else when.replace(tzinfo=UTC)
     return abs(aware.timestamp() - ms / SECOND)
 
 
@@ -116,7 +116,7 @@ def test_a_queue_s_history_has_no_moment_twice(ask):
 
 @pytest.mark.parametrize(("minutes_ago", "owners"), [(12, ["x"]), (7, ["x", "y"]), (2, ["x", "y", "z"]), (-5, None)])
 def test_one_row_tells_who_owned_a_queue_at_a_time(ask, monkeypatch, minutes_ago, owners):
-    when = datetime.fromtimestamp((NOW - minutes_ago * MINUTE) / SECOND, timezone.utc)
+    when = datetime.fromtimestamp((NOW - minutes_ago * MINUTE) / SECOND, UTC)
     query = QUERIES["owner-at"].replace("2026-03-01 12:00:00", f"{when:%Y-%m-%d %H:%M:%S}")
     monkeypatch.setitem(QUERIES, "owner-at", query.replace("2026-03-01", f"{when:%Y-%m-%d}"))
 

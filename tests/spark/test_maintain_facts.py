@@ -4,7 +4,7 @@ import os
 import shutil
 import time
 from collections import Counter
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
 
@@ -232,8 +232,8 @@ def test_the_job_maintains_hourly_until_it_stops(told):
         target=maintain_regularly, args=(told.spark, told.path, KEEP), kwargs={"stop": stop, "every_seconds": 0.1}
     )
     keeper.start()
-    limit = datetime.now(timezone.utc) + timedelta(seconds=100)
-    while "2026-03-10" in days(told, "facts") and datetime.now(timezone.utc) < limit:
+    limit = datetime.now(UTC) + timedelta(seconds=100)
+    while "2026-03-10" in days(told, "facts") and datetime.now(UTC) < limit:
         time.sleep(0.5)
     stop.set()
     keeper.join()

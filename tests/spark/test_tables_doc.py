@@ -1,7 +1,7 @@
 """Every query of docs/tables.md runs as it stands there, in Spark and in DuckDB, and finds what it says it finds."""
 
 import re
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +139,7 @@ def asked(name, now):
 
 def as_of_time(sql, now):
     """SQL as if it were asked at ``now`` (epoch ms), when the story ends: to write tables takes a while."""
-    then = datetime.fromtimestamp(now / 1000, timezone.utc)
+    then = datetime.fromtimestamp(now / 1000, UTC)
     return sql.replace("now()", f"TIMESTAMP '{then:%Y-%m-%d %H:%M:%S.%f}'")
 
 
@@ -247,7 +247,7 @@ def test_a_table_is_shown_as_it_stood(written):
     opened: dict[str, Any] = {"spark": alone, "tables": written.path}
     exec(opening("duckdb", written, NOW), opened)
     for commit, rows in ((made, 0), (last, 4)):
-        then = datetime.fromtimestamp(commit.stat().st_mtime, timezone.utc)
+        then = datetime.fromtimestamp(commit.stat().st_mtime, UTC)
         exec(at(OPENING["time_travel_duckdb"], then), opened)
         exec(at(OPENING["time_travel_spark"], then), opened)
         assert len(opened["db"].sql("SELECT * FROM queue_assignments")) == rows

@@ -1,6 +1,6 @@
 """The logs of tables in an object store are shortened as those on a disk."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from deltalake import DeltaTable
@@ -32,7 +32,7 @@ def test_what_an_old_checkpoint_sums_up_goes(folder: str) -> None:
 
     assert shortened(folder) == []
     assert LogFiles(path).newest_checkpoint() == LogFiles(path).newest_version() == 2
-    assert LogFiles(path).newest_checkpoint(before=datetime.now(timezone.utc) - timedelta(hours=1)) == -1
+    assert LogFiles(path).newest_checkpoint(before=datetime.now(UTC) - timedelta(hours=1)) == -1
     assert shortened(folder) == [2]
     assert DeltaTable(delta_uri(path)).count() == rows
     assert shortened(folder) == []

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from fcntl import fcntl
+from fcntl import F_SETPIPE_SZ, fcntl
 from pathlib import Path
 from threading import Event, Thread
 
@@ -25,7 +25,6 @@ from tests.process_session import kill_all
 from tests.tables.written import commit
 
 ROOT = Path(__file__).parents[2]
-SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux; Python 3.10 has the name
 QUIET_S = 4.0  # of a service whose parts go on every second
 Message = dict[str, str]
 
@@ -201,7 +200,7 @@ def test_a_collector_falls_silent_when_its_output_hangs(tmp_path: Path, listenin
     pipe = tmp_path / "events.jsonl"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    fcntl(reader, SET_PIPE_SIZE, 4096)
+    fcntl(reader, F_SETPIPE_SZ, 4096)
     hangs = Event()
 
     def read() -> None:

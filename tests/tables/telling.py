@@ -1,6 +1,6 @@
 """Facts with little said: what a test does not care for has a value that does no harm."""
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
@@ -25,7 +25,7 @@ SECOND, HOUR, DAY = 1000, 3_600_000, 86_400_000
 
 def millis(text: str) -> int:
     """``2026-03-01 12:00`` (UTC) in epoch milliseconds."""
-    return int(datetime.fromisoformat(text).replace(tzinfo=timezone.utc).timestamp() * 1000)
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
 
 
 class Teller:

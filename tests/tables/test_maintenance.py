@@ -1,7 +1,7 @@
 """What maintenance asks of a table's writer, in which order, whoever that is."""
 
 import os
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from streaming.tables.damaged_commits import say_mended, set_damaged_aside
 from streaming.tables.maintenance import MaintainOptions, Round
 from tests.damage import cut
 
-NOW = datetime(2026, 3, 10, 12, tzinfo=timezone.utc)
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 DAYS = (date(2026, 2, 28), date(2026, 3, 7), date(2026, 3, 10), date(2026, 3, 10))
 
 

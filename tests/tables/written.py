@@ -1,7 +1,7 @@
 """A facts table as the job leaves it, written in milliseconds: the same columns and types, by way of Arrow."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from schemas.tables import FACTS
 from streaming.tables.arrow_types import arrow_schema
 from streaming.tables.fact_rows import built
 
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SCHEMA = arrow_schema(FACTS)
 KINDS = {kind.fact: kind for kind in PAYLOADS}
 

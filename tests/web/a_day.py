@@ -1,7 +1,7 @@
 """Tables of a small fleet with a day behind it: what fires now, what is being deployed, what was wrong yesterday."""
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -13,8 +13,8 @@ from streaming.tables.storage import mark_replayed
 from tests.tables.written import commit
 from tests.web.made_tables import facts_named, health_of
 
-NOW = int(datetime(2026, 11, 22, 15, 20, 0, tzinfo=timezone.utc).timestamp() * 1000)
-YESTERDAY = int(datetime(2026, 11, 21, 14, 2, 0, tzinfo=timezone.utc).timestamp() * 1000)
+NOW = int(datetime(2026, 11, 22, 15, 20, 0, tzinfo=UTC).timestamp() * 1000)
+YESTERDAY = int(datetime(2026, 11, 21, 14, 2, 0, tzinfo=UTC).timestamp() * 1000)
 HOUR_MS = 3_600_000
 HEALTHY = ("billing", "coupons", "emails", "invoices", "ledger", "prices", "reviews", "search", "shipping", "users")
 

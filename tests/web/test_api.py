@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -180,6 +181,6 @@ def test_nothing_is_changed_by_it(app: Starlette) -> None:
 
 
 def _iso(ts: int) -> str:
-    from datetime import datetime, timezone
+    from datetime import datetime
 
-    return datetime.fromtimestamp(ts / 1000, timezone.utc).isoformat()
+    return datetime.fromtimestamp(ts / 1000, UTC).isoformat()

@@ -1,7 +1,7 @@
 """The polls of clients that own no queue: who may take messages where, and how many clients wait there."""
 
 import re
-from datetime import timezone
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ def test_no_number_is_said_of_a_broker_that_was_not_asked(tmp_path: Path) -> Non
     page = page_of(fleet.facts, tmp_path)
     assert page.count("may not consume") == 1
     assert [row.polls.closed for row in view(fleet).polls] == [True, None]
-    text = "\n".join(line.text for line in lines_of(snapshot_of(fleet.facts), 120, timezone.utc))
+    text = "\n".join(line.text for line in lines_of(snapshot_of(fleet.facts), 120, UTC))
     assert text.count("may not consume") == 1
 
 
@@ -123,7 +123,7 @@ def test_what_is_in_flight_is_said_or_that_it_is_not_known(tmp_path: Path, known
     assert ("acknowledged" in page) is (known["fifo"] is not None)
     if known["fifo"] is not None:
         assert "the oldest was stored after 22:13:15" in page
-    text = "\n".join(line.text for line in lines_of(snapshot_of(facts), 120, timezone.utc))
+    text = "\n".join(line.text for line in lines_of(snapshot_of(facts), 120, UTC))
     assert ("12 messages, read 22:13:20" in text) is (known.get("in_flight") == 12)
     assert ("acknowledged: not known" in text) is (known["fifo"] is not True and known.get("in_flight") is None)
 

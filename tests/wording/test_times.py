@@ -1,10 +1,10 @@
 """Times as people read them."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 from streaming.wording.times import clock, moment
 
-UTC = timezone.utc
+UTC = UTC
 BEIJING = timezone(timedelta(hours=8))
 
 

@@ -132,7 +132,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def _discard_unsent(self) -> None:
-        """Over TLS, Python 3.10 has no socket any more once the connection is lost."""
+        """A transport that was lost may have no socket any more."""
         sock = self._transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, DISCARD)
@@ -197,7 +197,7 @@ async def connect(
 
     try:
         return await asyncio.wait_for(opened(), timeout_s)
-    except (TimeoutError, asyncio.TimeoutError):  # two classes on Python 3.10
+    except TimeoutError:
         raise TimedOut(f"no connection within {timeout_s:g} s") from None
     except (OSError, ValueError) as error:
         raise Unreachable(f"no connection: {why(error)}") from None

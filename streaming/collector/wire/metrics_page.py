@@ -31,7 +31,7 @@ class MetricsPages:
         host = address.rpartition(":")[0].strip("[]")
         try:
             lines = await asyncio.wait_for(self._lines(host), self._timeout_s)
-        except (TimeoutError, asyncio.TimeoutError):  # two classes on Python 3.10
+        except TimeoutError:
             raise Unreachable(f"port {self._port}: no page within {self._timeout_s:g} s") from None
         except (OSError, ValueError) as error:
             raise Unreachable(f"port {self._port}: no page: {why(error)}") from None

@@ -4,14 +4,13 @@ PENDING, FIRING and RESOLVED have Prometheus' meaning. Facts carry only these th
 docs/findings.md has the same table; a test compares them.
 """
 
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import NamedTuple
 
 from schemas.facts import AlertState
-from schemas.word import Word
 
 
-class Phase(Word):
+class Phase(StrEnum):
     """The phase of an alert. The packed state holds these words."""
 
     PENDING = "pending"  # found, but not for long enough yet
@@ -28,7 +27,7 @@ STATES: dict[Phase, AlertState] = dict.fromkeys(Phase, AlertState.FIRING)
 STATES |= dict.fromkeys(PENDING_PHASES, AlertState.PENDING) | {Phase.RESOLVED: AlertState.RESOLVED}
 
 
-class AlertReason(Word):
+class AlertReason(StrEnum):
     """Why an alert changed; docs/findings.md explains each."""
 
     FOUND = "found"

@@ -1,7 +1,7 @@
 """The operations of the JSON API: one row each, from which the addresses and the OpenAPI document are made."""
 
 from collections.abc import Callable
-from datetime import timezone
+from datetime import UTC
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -78,7 +78,7 @@ class Api:
         """Return the group at a time. Raises NotFound if nothing is known of it at that time."""
         watch = self._context.watch
         name, now = (required(query, "cluster", 255), required(query, "group", 255)), watch.now_ms()
-        at = moment_asked(text(query, "at", LONGEST_TIME), now, timezone.utc, lambda error: f"at: {error}")
+        at = moment_asked(text(query, "at", LONGEST_TIME), now, UTC, lambda error: f"at: {error}")
         facts, monitor = self._facts.at(name, at, watch.known, hours_read(MINUTES[0]))
         return snapshot_of(facts, at, monitor)
 

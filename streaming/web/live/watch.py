@@ -68,7 +68,7 @@ class Changes:
                 continue
             try:
                 await asyncio.wait_for(told.wait(), until - loop.time())
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 return None
         return number
 

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
-from datetime import datetime, timezone, tzinfo
+from datetime import UTC, datetime, tzinfo
 from threading import BoundedSemaphore, Lock
 
 from starlette.requests import Request
@@ -80,7 +80,7 @@ def group_page(facts: GroupFacts, request: Request) -> Answer | RedirectResponse
     watch = context.watch
     known, live, now = watch.known, watch.changes.number(name), watch.now_ms()
     is_local = bool(text(query, "local"))
-    given, zone = text(query, "at", LONGEST_TIME), words.zone if is_local else timezone.utc
+    given, zone = text(query, "at", LONGEST_TIME), words.zone if is_local else UTC
     at = moment_asked(given, now, zone, lambda _: words("bad_time", given=given))
     if at is not None and is_local:
         return RedirectResponse(address("/group", cluster=name[0], group=name[1], at=machine_time(at)), 303)
@@ -107,6 +107,6 @@ def moment_asked(given: str, now: int, zone: tzinfo | None, refusal: Callable[[S
     if not given:
         return None
     try:
-        return parse_moment(given, datetime.fromtimestamp(now / 1000, timezone.utc), zone).ts
+        return parse_moment(given, datetime.fromtimestamp(now / 1000, UTC), zone).ts
     except SourceError as error:
         raise BadRequest(refusal(error)) from None

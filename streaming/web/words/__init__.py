@@ -1,6 +1,6 @@
 """The text of the pages in English and Chinese. The text about alerts comes from ``streaming.notices``."""
 
-from datetime import timezone, tzinfo
+from datetime import UTC, tzinfo
 from typing import NamedTuple
 
 from schemas.reasons import ReasonDetails
@@ -23,7 +23,7 @@ class Words(NamedTuple):
 
     own: dict[str, str]
     of_pages: Language
-    zone: tzinfo | None = timezone.utc
+    zone: tzinfo | None = UTC
 
     def __call__(self, key: str, **values: object) -> str:
         """A sentence with its values. Raises KeyError for an unknown one."""
@@ -71,7 +71,7 @@ class Words(NamedTuple):
         return self.of_pages.reason(kind, details, lambda ts: self.clock(ts, now)) if kind else ""
 
 
-def words_in(language: str, zone: tzinfo | None = timezone.utc) -> Words:
+def words_in(language: str, zone: tzinfo | None = UTC) -> Words:
     return Words(WORDS[language], LANGUAGES[language], zone)
 
 
