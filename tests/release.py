@@ -49,6 +49,10 @@ def wheel_in(dist: Path) -> Path:
     return dist / f"evenkeel_rocketmq-{__version__}-py3-none-any.whl"
 
 
+def sdist_in(dist: Path) -> Path:
+    return dist / f"evenkeel_rocketmq-{__version__}.tar.gz"
+
+
 def environment(folder: Path, python: str) -> Path:
     """The Python of a fresh environment."""
     subprocess.run([python, "-m", "venv", folder], check=True, capture_output=True)

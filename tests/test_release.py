@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -13,9 +14,10 @@ from packaging.utils import canonicalize_name
 from streaming import __version__
 from streaming.cli import COMMANDS, EXAMPLES
 from streaming.jvm.jars import CHECKSUMS
-from tests.release import ROOT, built, environment, pip, try_installed, wheel_in, with_packages_of_this_one
+from tests.release import ROOT, built, environment, pip, sdist_in, try_installed, wheel_in, with_packages_of_this_one
 
 PACKED = ("streaming", "schemas", "conf", "docs", "deploy/systemd")
+MOST_BYTES, MOST_BYTES_OF_A_FILE = 2_500_000, 400_000
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
@@ -28,7 +30,8 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_wheel_carries_all_code_and_data(dist: Path, tmp_path: Path) -> None:
     copy = dist.parent
     files = [path for folder in PACKED for path in (copy / folder).rglob("*")]
-    expected = {str(path.relative_to(copy)) for path in files if path.is_file() and "__pycache__" not in path.parts}
+    packed = [path for path in files if path.is_file() and "__pycache__" not in path.parts and not of_a_run(path.name)]
+    expected = {str(path.relative_to(copy)) for path in packed}
     with ZipFile(wheel_in(dist)) as archive:
         carried = {re.sub("^streaming/(conf|docs)/", r"\1/", name) for name in archive.namelist()}
         carried = {re.sub("^streaming/units/", "deploy/systemd/", name) for name in carried}
@@ -41,6 +44,23 @@ def test_wheel_carries_all_code_and_data(dist: Path, tmp_path: Path) -> None:
     main = [sys.executable, tmp_path / "streaming" / "__main__.py", "--version"]  # as spark-submit is given it
     done = subprocess.run(main, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.split()[1] == __version__
+
+
+def of_a_run(name: str) -> bool:
+    """Whether it has the lines of an endurance run."""
+    return name.endswith(".tar.xz")
+
+
+def test_wheel_and_sdist_are_small_and_have_only_pages_of_endurance(dist: Path) -> None:
+    with ZipFile(wheel_in(dist)) as wheel, tarfile.open(sdist_in(dist)) as sdist:
+        sizes = {f"wheel: {one.filename}": one.file_size for one in wheel.infolist()}
+        sizes |= {f"sdist: {one.name}": one.size for one in sdist.getmembers() if not one.isdir()}
+    assert {name: size for name, size in sizes.items() if size > MOST_BYTES_OF_A_FILE} == {}
+    endurance = [name for name in sizes if "docs/endurance/" in name]
+    assert {name.partition(":")[0] for name in endurance} == {"wheel", "sdist"}
+    assert [name for name in endurance if not name.endswith(".md")] == []
+    assert [name for name in sizes if of_a_run(name)] == []
+    assert max(wheel_in(dist).stat().st_size, sdist_in(dist).stat().st_size) <= MOST_BYTES
 
 
 def test_each_file_of_a_release_has_its_checksum(dist: Path) -> None:

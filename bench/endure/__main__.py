@@ -49,7 +49,7 @@ def main() -> int:
     parser.add_argument("--away-s", type=float, default=AWAY_S, metavar="N", help=f"of a fault (default: {AWAY_S:g})")
     parser.add_argument("--seed", type=int, default=now_ms() % 1_000_000, metavar="N", help="of the faults")
     parser.add_argument("--report", action="store_true", help="write the report of what was measured, and end")
-    parser.add_argument("--keep", type=Path, metavar="NAME", help="copy the results to NAME.md, NAME.jsonl, NAME.svg")
+    parser.add_argument("--keep", type=Path, metavar="NAME", help="copy the results to NAME.md and NAME.tar.xz")
     arguments = parser.parse_args()
     folder = (arguments.folder / arguments.part).resolve()
     failed = not arguments.report and not _ends_well(folder, arguments)

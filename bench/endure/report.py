@@ -1,9 +1,11 @@
 """The page of a run: a row and a plot for each measure, and whether anything grows. Pure, but for the files."""
 
 import json
+import tarfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +58,18 @@ def write_report(folder: Path) -> list[str]:
 
 
 def keep_results(folder: Path, name: Path) -> None:
-    """Copy page, lines and plots to ``name.md``, ``.jsonl`` and ``.svg``, without the path of the run's folder."""
+    """Copy the page to ``name.md``, and what ``--report`` makes page and plots of to ``name.tar.xz``. Neither has the
+    path of the run's folder.
+    """
     name.parent.mkdir(parents=True, exist_ok=True)
-    for file, suffix in ((PAGE, ".md"), (LINES, ".jsonl"), (PLOTS, ".svg")):
-        if (folder / file).exists():  # the faults have no plots
-            text = (folder / file).read_text().replace(str(folder), "FOLDER").replace(PLOTS, f"{name.name}.svg")
-            name.with_name(name.name + suffix).write_text(text)
+    texts = {file: (folder / file).read_text().replace(str(folder), "FOLDER") for file in (PAGE, LINES, ABOUT)}
+    name.with_name(f"{name.name}.md").write_text(texts[PAGE])
+    with tarfile.open(name.with_name(f"{name.name}.tar.xz"), "w:xz", preset=9) as archive:
+        for file in (LINES, ABOUT):
+            content = texts[file].encode()
+            member = tarfile.TarInfo(file)  # its time is 0: the same run is the same archive
+            member.size = len(content)
+            archive.addfile(member, BytesIO(content))
 
 
 def page(lines: Sequence[Line], rows: Sequence[Row], about: Mapping[str, Any]) -> str:
@@ -85,7 +93,7 @@ def page(lines: Sequence[Line], rows: Sequence[Row], about: Mapping[str, Any]) -
             "The last hour is compared with the second one; in a run of less than four hours, the last quarter with",
             "the second one. *Slope*: from the end of the first hour or quarter, by least squares, with its 95 %",
             "confidence. Figures of processes are those of the longest life.",
-            f"[{PLOTS}]({PLOTS}) has a plot of each row, in the same order.",
+            f"`{PLOTS}` has a plot of each row, in the same order.",
             LATER[about["part"]],
             "",
             "| measure | unit | goes by | second | last | slope a day | verdict |",
