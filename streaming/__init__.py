@@ -1,3 +1,3 @@
 """evenkeel: a Spark Structured Streaming monitor for Apache RocketMQ consumer groups."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"

@@ -1,6 +1,7 @@
 """What ``make package`` builds, of a copy of this checkout; and environments into which the wheel is installed."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,16 @@ from streaming import __version__
 from streaming.cli import COMMANDS, EXAMPLES
 
 ROOT = Path(__file__).parents[1]
-FILES = ("pyproject.toml", "MANIFEST.in", "README.md", "README.zh-CN.md", "CHANGELOG.md", "LICENSE", "constraints.txt")
+FILES = (
+    ".gitignore",
+    "pyproject.toml",
+    "MANIFEST.in",
+    "README.md",
+    "README.zh-CN.md",
+    "CHANGELOG.md",
+    "LICENSE",
+    "constraints.txt",
+)
 FOLDERS = ("streaming", "schemas", "conf", "deploy", "docs", "scripts")
 SUPPORTED = ("3.10", "3.11", "3.12", "3.13")
 
@@ -34,23 +44,45 @@ def _working(version: str) -> list[str]:
 
 
 def built(folder: Path) -> Path:
-    """The folder of what ``scripts/package`` builds. The copy is in ``folder``."""
+    """The folder of what ``scripts/package`` builds. The copy, which is one commit, is in ``folder``."""
     for file in (*FILES, "hashes.txt"):
         shutil.copy(ROOT / file, folder)
     for name in FOLDERS:
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / ".venv").symlink_to(sys.prefix)
-    done = subprocess.run(["scripts/package"], cwd=folder, capture_output=True, text=True)
+    make_repository(folder)
+    done = package(folder)
     assert done.returncode == 0, done.stderr
     return folder / "dist"
 
 
+def package(checkout: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(["scripts/package"], cwd=checkout, capture_output=True, text=True)
+
+
+def make_repository(folder: Path) -> str:
+    """Make all files of a folder a commit, and return it."""
+    for words in (
+        ["init"],
+        ["add", "--all"],
+        ["-c", "user.name=x", "-c", "user.email=x@x", "commit", "--message", "x"],
+    ):
+        git(folder, *words)
+    return git(folder, "rev-parse", "HEAD")
+
+
+def git(folder: Path, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def wheel_in(dist: Path) -> Path:
-    return dist / f"evenkeel_rocketmq-{__version__}-py3-none-any.whl"
+    (wheel,) = dist.glob("*.whl")
+    return wheel
 
 
 def sdist_in(dist: Path) -> Path:
-    return dist / f"evenkeel_rocketmq-{__version__}.tar.gz"
+    (sdist,) = dist.glob("*.tar.gz")
+    return sdist
 
 
 def environment(folder: Path, python: str) -> Path:
@@ -72,7 +104,7 @@ def with_packages_of_this_one(python: Path) -> None:
 
 def try_installed(python: Path, folder: Path) -> None:
     """Every command answers, the first configuration is accepted, and there are docs and the files to begin with."""
-    assert installed(python, "--version", cwd=folder).stdout == f"evenkeel {__version__}\n"
+    assert re.fullmatch(said_version(r"[0-9a-f]{12}"), installed(python, "--version", cwd=folder).stdout)
     for command in COMMANDS:
         done = installed(python, command, "--help", cwd=folder)
         assert (done.returncode, done.stderr) == (0, ""), command
@@ -92,6 +124,11 @@ def try_installed(python: Path, folder: Path) -> None:
     assert (replayed.returncode, replayed.stderr) == (0, "")
     assert "SAME_CLIENT_ID" in replayed.stdout
     assert "#compdef" in installed(python, "completion", "zsh", cwd=folder).stdout
+
+
+def said_version(commit: str) -> str:
+    """A regular expression: what ``--version`` prints."""
+    return rf"evenkeel {re.escape(__version__)} \(commit {commit}\)\n"
 
 
 def installed(python: Path, *words: str, cwd: Path, given: str = "") -> "subprocess.CompletedProcess[str]":

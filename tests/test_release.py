@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -10,11 +11,25 @@ from zipfile import ZipFile
 
 import pytest
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from streaming import __version__
 from streaming.cli import COMMANDS, EXAMPLES
 from streaming.jvm.jars import CHECKSUMS
-from tests.release import ROOT, built, environment, pip, sdist_in, try_installed, wheel_in, with_packages_of_this_one
+from tests.release import (
+    ROOT,
+    built,
+    environment,
+    git,
+    make_repository,
+    package,
+    pip,
+    said_version,
+    sdist_in,
+    try_installed,
+    wheel_in,
+    with_packages_of_this_one,
+)
 
 PACKED = ("streaming", "schemas", "conf", "docs", "deploy/systemd")
 MOST_BYTES, MOST_BYTES_OF_A_FILE = 2_500_000, 400_000
@@ -27,6 +42,13 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("release"))
 
 
+def built_version(dist: Path) -> str:
+    """What pip compares: a version of development is another one with each commit."""
+    if not Version(__version__).is_devrelease:
+        return __version__
+    return f"{__version__}+g{git(dist.parent, 'rev-parse', '--short=12', 'HEAD')}"
+
+
 def test_wheel_carries_all_code_and_data(dist: Path, tmp_path: Path) -> None:
     copy = dist.parent
     files = [path for folder in PACKED for path in (copy / folder).rglob("*")]
@@ -36,14 +58,16 @@ def test_wheel_carries_all_code_and_data(dist: Path, tmp_path: Path) -> None:
         carried = {re.sub("^streaming/(conf|docs)/", r"\1/", name) for name in archive.namelist()}
         carried = {re.sub("^streaming/units/", "deploy/systemd/", name) for name in carried}
         assert expected - carried == set()
-        about = f"evenkeel_rocketmq-{__version__}.dist-info"
+        about = f"evenkeel_rocketmq-{built_version(dist)}.dist-info"
         told = archive.read(f"{about}/METADATA").decode()
         assert archive.read(f"{about}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
         archive.extractall(tmp_path)
     assert "License-Expression: Apache-2.0\n" in told
     main = [sys.executable, tmp_path / "streaming" / "__main__.py", "--version"]  # as spark-submit is given it
     done = subprocess.run(main, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.split()[1] == __version__
+    assert re.fullmatch(said_version(git(copy, "rev-parse", "--short=12", "HEAD")), done.stdout)
+    assert git(copy, "status", "--porcelain") == ""
+    assert not (copy / "streaming" / "commit.txt").exists()
 
 
 def of_a_run(name: str) -> bool:
@@ -65,14 +89,16 @@ def test_wheel_and_sdist_are_small_and_have_only_pages_of_endurance(dist: Path) 
 
 def test_each_file_of_a_release_has_its_checksum(dist: Path) -> None:
     names = {path.name for path in dist.iterdir()} - {"SHA256SUMS"}
-    of_this_version = {f"evenkeel_rocketmq-{__version__}{end}" for end in ("-py3-none-any.whl", ".tar.gz", ".cdx.json")}
+    ends = ("-py3-none-any.whl", ".tar.gz", ".cdx.json")
+    of_this_version = {f"evenkeel_rocketmq-{built_version(dist)}{end}" for end in ends}
     assert names == {"constraints.txt", *of_this_version}
     checked = subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=dist, capture_output=True, text=True, check=True)
     assert {line.removesuffix(": OK") for line in checked.stdout.splitlines()} == names
 
 
 def test_the_bill_of_materials_has_what_is_installed_and_fetched_and_nothing_else(dist: Path) -> None:
-    bill = json.loads((dist / f"evenkeel_rocketmq-{__version__}.cdx.json").read_text())
+    (file,) = dist.glob("*.cdx.json")
+    bill = json.loads(file.read_text())
     root = bill["metadata"]["component"]
     assert (bill["bomFormat"], root["name"], root["version"]) == ("CycloneDX", "evenkeel-rocketmq", __version__)
     components = {one["bom-ref"]: one for one in bill["components"]}
@@ -110,3 +136,22 @@ def test_the_wheel_works_outside_a_checkout(dist: Path, tmp_path: Path) -> None:
     pip(python, "install", "--no-deps", wheel_in(dist))
     try_installed(python, tmp_path)
     assert (tmp_path / "venv" / "share" / "man" / "man1" / "evenkeel.1").is_file()
+
+
+def test_a_build_of_uncommitted_changes_has_a_version_of_its_own_and_no_release_is_built_of_them(
+    dist: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(dist.parent, copy, symlinks=True)
+    version = copy / "streaming" / "__init__.py"
+    version.write_text('__version__ = "9.9.0.dev0"\n')
+    package(copy).check_returncode()
+    name = wheel_in(copy / "dist").name
+    assert re.fullmatch(r"evenkeel_rocketmq-9\.9\.0\.dev0\+g[0-9a-f]{12}\.d\d{14}-py3-none-any\.whl", name)
+    version.write_text('__version__ = "9.9.0"\n')
+    assert "with uncommitted changes: commit them first" in package(copy).stderr
+    make_repository(copy)
+    assert "CHANGELOG.md has no heading '## 9.9.0 (YYYY-MM-DD)'" in package(copy).stderr
+    shutil.rmtree(copy / ".git")
+    assert "commit unknown: neither a checkout" in package(copy).stderr
+    assert wheel_in(copy / "dist").name == name  # what is refused deletes nothing

@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
-from streaming import __version__
 from streaming.cli.exit_status import INTERRUPTED, OWN_FAULT, READER_GONE, TERMINATED, status_of
 from streaming.cli.options import readable
 from streaming.cli.standard_streams import ReaderGone, standard_streams
@@ -155,7 +154,9 @@ def _run(words: Sequence[str]) -> int:
     parser = parser_with([word for word in words if not word.startswith("-")][:1])
     arguments = parser.parse_args(words)
     if arguments.show_version:
-        print(f"evenkeel {__version__}")
+        from streaming.cli.version import evenkeel
+
+        print(evenkeel())
         return 0
     if "run" not in arguments:
         parser.print_help()
@@ -171,7 +172,9 @@ def parser_with(commands_in_full: Collection[str]) -> argparse.ArgumentParser:
         epilog=f"evenkeel COMMAND --help says more about a command.\nThe folder docs/: {DOCS}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="store_true", dest="show_version", help="print evenkeel's version")
+    parser.add_argument(
+        "--version", action="store_true", dest="show_version", help="print evenkeel's version and commit"
+    )
     commands = parser.add_subparsers(metavar="COMMAND")
     for name, text in COMMANDS.items():
         if name in commands_in_full:

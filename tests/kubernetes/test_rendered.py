@@ -230,7 +230,8 @@ def test_the_docs_begin_with_the_small_values() -> None:
 @each
 def test_the_chart_has_the_version_and_the_rules_of_evenkeel(name: str) -> None:
     chart = (CHART / "Chart.yaml").read_text(encoding="utf-8")
-    assert re.findall(r'(?m)^(?:version|appVersion): "?([^"\n]+)', chart) == [__version__, __version__]
+    of_chart = __version__.replace(".dev", "-dev")  # Helm wants a semantic version
+    assert re.findall(r'(?m)^(?:version|appVersion): "?([^"\n]+)', chart) == [of_chart, __version__]
     assert RULES.samefile(CHART.parents[2] / "conf" / "prometheus" / "evenkeel-rules.yml")
     assert {one["metadata"]["labels"]["app.kubernetes.io/version"] for one in rendered(name)} == {__version__}
 
