@@ -13,6 +13,7 @@ from pathlib import Path
 
 from streaming.cli.exit_status import INTERRUPTED, OWN_FAULT, READER_GONE, TERMINATED, status_of
 from streaming.cli.options import readable
+from streaming.cli.own_packages import require_own_packages
 from streaming.cli.standard_streams import ReaderGone, standard_streams
 from streaming.errors import MonitorError, OutputError
 
@@ -151,6 +152,7 @@ def _termination_raised() -> Iterator[None]:
 
 
 def _run(words: Sequence[str]) -> int:
+    require_own_packages()
     parser = parser_with([word for word in words if not word.startswith("-")][:1])
     arguments = parser.parse_args(words)
     if arguments.show_version:
