@@ -59,8 +59,9 @@ PARTITIONS_ON_A_CLUSTER = 32
 # each grows for hours (facebook/rocksdb #5222, prestodb/presto #8993).
 ARENAS = ("MALLOC_ARENA_MAX", "2")
 # Free blocks lie among those in use, so glibc keeps them. Java gives them back to the system each minute (JDK-8293114:
-# Java 17.0.9, 21.0.1 and later). An older Java ignores this, since Spark starts it with IgnoreUnrecognizedVMOptions.
-TRIMMED = "-XX:TrimNativeHeapInterval=60000"
+# Java 17.0.9, 21.0.1 and later, at first as an experimental option: Ubuntu 24.04 came with such a Java). An older Java
+# ignores this, since Spark starts it with IgnoreUnrecognizedVMOptions.
+TRIMMED = "-XX:+UnlockExperimentalVMOptions -XX:TrimNativeHeapInterval=60000"
 TUNED = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

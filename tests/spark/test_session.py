@@ -62,7 +62,7 @@ def test_the_memory_of_all_state_stores_has_one_limit(spark):
     java = spark.sparkContext._jvm
     assert java.System.getenv("MALLOC_ARENA_MAX") == "2"
     options = [*java.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()]
-    assert {TRIMMED, "-XX:+IgnoreUnrecognizedVMOptions"} <= {*options}
+    assert {*TRIMMED.split(), "-XX:+IgnoreUnrecognizedVMOptions"} <= {*options}
     assert spark.conf.get("spark.executor.defaultJavaOptions") == TRIMMED
 
 
