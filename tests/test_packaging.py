@@ -92,8 +92,9 @@ def test_data_is_found_through_the_package(link: str, folder: str) -> None:
 
 
 def pins(name: str) -> dict[str, list[str]]:
-    """The hashes of each pin of a file that ``make pins`` writes: a version, and the Pythons or systems that it is for."""
+    """The hashes of each pin of a file that ``make pins`` writes. A pin names the Pythons or systems that it is for."""
     found: dict[str, list[str]] = {}
+    pin = ""
     for line in (ROOT / name).read_text().splitlines():
         words = line.removesuffix("\\").strip()
         if words.startswith("--hash="):

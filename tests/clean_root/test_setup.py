@@ -14,6 +14,7 @@ from tests.clean_root.root import CHECKOUT, copy_of, in_root, make_root, missing
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 STEPS = ["System packages: ", "Java: ", "Python environment, ", "Installer ", "Packages ", "evenkeel ", "Jars "]
 A_STEP = re.compile(r"(.+) \.\.\. (\d+) s, (\d+) MB")
+MAKE = ("make", "--no-print-directory", "-C", CHECKOUT)
 Checkout = Callable[[str], Path]
 
 
@@ -44,7 +45,7 @@ def checkout(clean: Callable[[str], Path], tmp_path: Path) -> Iterator[Checkout]
 
 
 def make(root: Path, *words: str, **how: object) -> subprocess.CompletedProcess[str]:
-    command = in_root(root, ["make", "--no-print-directory", "-C", CHECKOUT, *words], **how)  # type: ignore[arg-type]
+    command = in_root(root, [*MAKE, *words], **how)  # type: ignore[arg-type]
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
@@ -70,7 +71,7 @@ def test_two_commands_are_enough(checkout: Checkout, suite: str) -> None:
     packages = {path.name for path in environment.glob("lib/python3*/site-packages/*")}
     assert {"pyspark", "kafka", "duckdb", "apprise"} <= packages
     assert packages & {"pytest", "mypy", "matplotlib"} == set()
-    assert list((root / "tmp").iterdir()) == []
+    assert {path.name for path in (root / "tmp").iterdir()} <= {"hsperfdata_root"}  # Java's own
     again = make(root, "setup")
     assert (again.stdout, again.returncode) == ("", 0)
     demo = make(root, "demo", "SECONDS=30")
@@ -82,7 +83,7 @@ def test_two_commands_are_enough(checkout: Checkout, suite: str) -> None:
 def test_a_set_up_that_was_interrupted_goes_on(checkout: Checkout) -> None:
     root = checkout("trixie")
     cache = root / CHECKOUT[1:] / ".venv" / "cache"
-    command = in_root(root, ["make", "--no-print-directory", "-C", CHECKOUT, "setup"])
+    command = in_root(root, [*MAKE, "setup"])
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     ) as process:
@@ -148,7 +149,7 @@ def test_the_last_line_of_a_set_up_that_fails_says_what_to_do(checkout: Checkout
 def test_who_may_not_install_is_given_the_command(checkout: Checkout) -> None:
     root = checkout("trixie")
     subprocess.run(in_root(root, ["chown", "-R", "nobody", "/root"]), check=True)
-    as_nobody = ["setpriv", "--reuid=nobody", "--clear-groups", "make", "-C", CHECKOUT, "setup"]
+    as_nobody = ["setpriv", "--reuid=nobody", "--clear-groups", *MAKE, "setup"]
     done = subprocess.run(in_root(root, as_nobody), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     command = "sudo apt-get update && sudo apt-get install python3-venv openjdk-"
     assert f"make setup: missing: run {command}" in last_line(done.stdout)
