@@ -1,4 +1,6 @@
-"""Links and commands of the docs, the words of docs/glossary.md, and the modules that docs/architecture.md names."""
+"""Links and commands of the docs, their list in docs/README.md, the words of docs/glossary.md, and the modules that
+docs/architecture.md names.
+"""
 
 import re
 import shlex
@@ -11,7 +13,7 @@ from streaming.cli import parser_with
 
 ROOT = Path(__file__).parents[1]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
-PAGES = [ROOT / "README.md", ROOT / "README.zh-CN.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 OF_OTHERS = "words-of-others"
 
 
@@ -41,7 +43,16 @@ def test_every_entry_names_code_that_there_is(title: str, text: str) -> None:
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("suffix", [".md", ".zh-CN.md"])
+def test_each_page_is_listed_once_in_the_language_of_the_list(suffix: str) -> None:
+    listed = re.findall(r"(?m)^\| \[[^]]+\]\(([\w.-]+)\)", (ROOT / "docs" / f"README{suffix}").read_text("utf-8"))
+    english = [page for page in PAGES if page.parent.name == "docs" and ".zh-CN" not in page.name]
+    translated = [page.with_suffix(suffix) for page in english]
+    pages = [(one if one.exists() else page).name for page, one in zip(english, translated, strict=True)]
+    assert sorted(listed) == sorted({*pages, "charts.ipynb"} - {f"README{suffix}"})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_within_the_docs_have_their_target(page: Path) -> None:
     for target, anchor in re.findall(r"\]\(([\w./-]*)(#[\w-]+)?\)", page.read_text(encoding="utf-8")):
         path = page.parent / target if target else page
@@ -50,7 +61,7 @@ def test_links_within_the_docs_have_their_target(page: Path) -> None:
             assert anchor[1:] in headings(path), f"{target}{anchor}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_to_paste_are_commands(page: Path) -> None:
     """Lines of code that begin with evenkeel, or that run it by another program after `--`."""
     text = page.read_text(encoding="utf-8").replace("\\\n", "")

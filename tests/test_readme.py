@@ -1,4 +1,6 @@
-"""What the first pages show is what a reader will see: real output, a picture that can be read, proper Chinese."""
+"""What the first pages show is what a reader will see: one screen, real output, a picture that can be read, proper
+Chinese.
+"""
 
 import re
 import subprocess
@@ -7,11 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from streaming.core.finding_kinds import ALERTING, KINDS
+
 ROOT = Path(__file__).parents[1]
 READMES = ("README.md", "README.zh-CN.md")
 PAGE_PX = 830  # what GitHub gives a picture beside its columns
 READABLE_PX = 12
 CHINESE = r"[\u4e00-\u9fff]"
+LINES_AT_MOST = 120
+COMMANDS = [
+    *("make setup", "make demo", "make setup", ".venv/bin/evenkeel replay", ".venv/bin/evenkeel web"),
+    *(".venv/bin/evenkeel inspect", "evenkeel collect", "evenkeel run", "evenkeel COMMAND"),
+]
 
 
 def texts_around(text: str) -> str:
@@ -43,16 +52,33 @@ def test_the_picture_can_be_read_at_the_width_of_a_page(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", READMES)
-def test_the_first_lines_say_what_to_clone_and_what_is_needed(page: str) -> None:
+def test_it_is_one_screen_with_one_picture(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    first = "\n".join(text.splitlines()[:10])
-    assert [word for word in ("git clone", "make setup", "Python 3.10", "Java 17", "GB") if word not in first] == []
-    (anchor,) = re.findall(r"\]\(#(\S+)\)", first)
-    headings = [line[3:] for line in text.splitlines() if line.startswith("## ")]
-    assert anchor in [heading.lower().replace(" ", "-") for heading in headings]
-    ways = text.partition("| --- | --- | --- |\n")[2].split("\n\n")[0]
-    commands = [re.findall(r"(make demo|evenkeel (?:inspect|collect|run|replay))", row) for row in ways.splitlines()]
-    assert commands == [["make demo"], ["evenkeel inspect"], ["evenkeel collect", "evenkeel run"], ["evenkeel replay"]]
+    assert len(text.splitlines()) <= LINES_AT_MOST
+    assert text.count("![") == 1
+
+
+@pytest.mark.parametrize(("page", "clone"), [("README.md", "git clone ADDRESS"), ("README.zh-CN.md", "克隆本仓库")])
+def test_the_first_section_says_what_to_clone_what_to_run_and_what_is_needed(page: str, clone: str) -> None:
+    section = re.split(r"(?m)^## .*$", (ROOT / page).read_text(encoding="utf-8"))[1]
+    wanted = (clone, "    make setup ", "    make demo ", "Python 3.11", "Java 17", "GB", "docs/install.")
+    assert [word for word in wanted if word not in section] == []
+
+
+def test_one_line_says_that_the_address_is_to_be_filled_in() -> None:
+    assert [(ROOT / page).read_text(encoding="utf-8").count("ADDRESS") for page in READMES] == [1, 0]
+
+
+@pytest.mark.parametrize("page", READMES)
+def test_it_names_the_same_commands_in_both_languages(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert re.findall(r"(?m)(?:^    |`)(make \w+|\S*evenkeel \w+)", text) == COMMANDS
+
+
+@pytest.mark.parametrize("page", READMES)
+def test_each_finding_that_alerts_has_its_row_and_no_other(page: str) -> None:
+    rows = re.findall(r"(?m)^\| ([A-Z_]+) \| [^|]+ \| (\w+) \|$", (ROOT / page).read_text(encoding="utf-8"))
+    assert sorted(rows) == sorted((kind.value, KINDS[kind].severity.value) for kind in ALERTING)
 
 
 def test_chinese_has_full_width_punctuation() -> None:

@@ -28,11 +28,6 @@ def test_page_tells_of_every_status_and_of_no_other() -> None:
     assert sorted(map(int, told)) == sorted(known)
 
 
-@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
-def test_readme_names_the_page(readme: str) -> None:
-    assert "docs/exit-status.md" in (ROOT / readme).read_text("utf-8")
-
-
 def test_every_error_has_its_status() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, MonitorError)]
     by_name = {kind.__name__: status_of(kind.__new__(kind)) for kind in kinds}

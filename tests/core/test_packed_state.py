@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from streaming.core.finding_kinds import KINDS, Scope
 from streaming.core.state import packing
-from streaming.core.state.group_state import new_state
+from streaming.core.state.group_state import FINDING_CODES, new_state
 from streaming.core.state.packing import MIGRATIONS, OLDEST_READABLE, STATE_VERSION, pack, unpack
 from streaming.core.state.queue_state import Queue, QueueAnomaly
 from streaming.errors import StateVersionError
@@ -36,6 +37,10 @@ def test_what_is_noted_of_a_queue_is_packed_and_goes_when_it_is_over() -> None:
     assert noted.anomaly is None
     noted.idle_since_ts = 0
     assert noted.anomaly is None
+
+
+def test_every_finding_of_a_queue_has_its_number() -> None:
+    assert {kind for kind, row in KINDS.items() if row.scope is Scope.QUEUE} <= set(FINDING_CODES)
 
 
 KEPT = sorted(FOLDER.glob("version-*.jsonl"))

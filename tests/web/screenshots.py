@@ -1,4 +1,4 @@
-"""Makes the pictures of README and docs/web.md again: a simulated fleet, its tables, the pages, a real Chromium.
+"""Makes the pictures of docs/web.md again: a simulated fleet, its tables, the pages, a real Chromium.
 
 make screenshots
 """
