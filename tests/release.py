@@ -13,14 +13,17 @@ from streaming.cli import COMMANDS, EXAMPLES
 
 ROOT = Path(__file__).parents[1]
 FILES = (
-    ".gitignore",
-    "pyproject.toml",
-    "MANIFEST.in",
-    "README.md",
-    "README.zh-CN.md",
-    "CHANGELOG.md",
-    "LICENSE",
-    "constraints.txt",
+    *(
+        ".gitignore",
+        "pyproject.toml",
+        "MANIFEST.in",
+        "README.md",
+        "README.zh-CN.md",
+        "CHANGELOG.md",
+        "LICENSE",
+        "NOTICE",
+    ),
+    *("requirements.txt", "requirements-build.txt"),
 )
 FOLDERS = ("streaming", "schemas", "conf", "deploy", "docs", "scripts")
 SUPPORTED = ("3.10", "3.11", "3.12", "3.13")

@@ -60,7 +60,8 @@ def test_wheel_carries_all_code_and_data(dist: Path, tmp_path: Path) -> None:
         assert expected - carried == set()
         about = f"evenkeel_rocketmq-{built_version(dist)}.dist-info"
         told = archive.read(f"{about}/METADATA").decode()
-        assert archive.read(f"{about}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
+        for name in ("LICENSE", "NOTICE"):
+            assert archive.read(f"{about}/licenses/{name}") == (ROOT / name).read_bytes()
         archive.extractall(tmp_path)
     assert "License-Expression: Apache-2.0\n" in told
     main = [sys.executable, tmp_path / "streaming" / "__main__.py", "--version"]  # as spark-submit is given it
