@@ -6,11 +6,13 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from packaging.specifiers import SpecifierSet
 
 from streaming.cli import parser_with
 
@@ -67,6 +69,13 @@ def test_a_workflow_may_only_read_and_uses_well_known_actions(path: Path) -> Non
         assert "permissions" not in job
         used = [step["uses"] for step in job["steps"] if "uses" in step]
         assert [action for action in used if not re.fullmatch(r"actions/[a-z-]+@v\d+", action)] == []
+
+
+def test_the_workflow_tries_each_supported_python() -> None:
+    (job,) = parsed(ROOT / ".github" / "workflows" / "ci.yml")["jobs"].values()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    supported = SpecifierSet(project["requires-python"])
+    assert job["strategy"]["matrix"]["python"] == [f"3.{minor}" for minor in range(40) if f"3.{minor}" in supported]
 
 
 def test_workflows_call_what_a_contributor_calls() -> None:
