@@ -13,20 +13,19 @@ from streaming.cli import COMMANDS, EXAMPLES
 
 ROOT = Path(__file__).parents[1]
 FILES = (
-    *(
-        ".gitignore",
-        "pyproject.toml",
-        "MANIFEST.in",
-        "README.md",
-        "README.zh-CN.md",
-        "CHANGELOG.md",
-        "LICENSE",
-        "NOTICE",
-    ),
-    *("requirements.txt", "requirements-build.txt"),
+    ".gitignore",
+    "pyproject.toml",
+    "MANIFEST.in",
+    "README.md",
+    "README.zh-CN.md",
+    "CHANGELOG.md",
+    "LICENSE",
+    "NOTICE",
+    "requirements.txt",
+    "requirements-build.txt",
 )
 FOLDERS = ("streaming", "schemas", "conf", "deploy", "docs", "scripts")
-SUPPORTED = ("3.10", "3.11", "3.12", "3.13")
+SUPPORTED = ("3.11", "3.12", "3.13")
 
 
 OUTSIDE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # nothing of this checkout
@@ -48,7 +47,7 @@ def _working(version: str) -> list[str]:
 
 def built(folder: Path) -> Path:
     """The folder of what ``scripts/package`` builds. The copy, which is one commit, is in ``folder``."""
-    for file in (*FILES, "hashes.txt"):
+    for file in FILES:
         shutil.copy(ROOT / file, folder)
     for name in FOLDERS:
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))

@@ -9,9 +9,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import tomllib
 from packaging.version import Version
 
 from streaming import __version__
+from tests.release import SUPPORTED
 
 ROOT = Path(__file__).parents[1]
 
@@ -73,6 +75,32 @@ def test_each_release_has_its_date_the_newest_first() -> None:
     dates = [date.fromisoformat(one[4]) for one in releases if one]
     assert versions == sorted(set(versions), reverse=True)
     assert dates == sorted(dates, reverse=True)
+
+
+def test_the_classifiers_name_the_supported_pythons_and_let_it_be_published() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    python = "Programming Language :: Python :: "
+    named = [one.removeprefix(python) for one in project["classifiers"] if one.startswith(python)]
+    assert named == ["3 :: Only", *SUPPORTED]
+    assert "Operating System :: POSIX :: Linux" in project["classifiers"]
+    assert [one for one in project["classifiers"] if one.startswith(("Private", "License"))] == []  # licence: SPDX
+
+
+def test_one_place_in_each_language_says_address() -> None:
+    """Nobody knows yet where the repository will be."""
+    pages = [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "deploy").rglob("*.md"),
+        ROOT / "pyproject.toml",
+    ]
+    said = [
+        str(page.relative_to(ROOT))
+        for page in pages
+        for line in page.read_text("utf-8").splitlines()
+        if re.search(r"\bADDRESS\b", line)
+    ]
+    assert sorted(said) == ["README.md", "README.zh-CN.md"]
 
 
 def test_the_license_stands_there_whole() -> None:

@@ -92,7 +92,7 @@ def test_each_file_of_a_release_has_its_checksum(dist: Path) -> None:
     names = {path.name for path in dist.iterdir()} - {"SHA256SUMS"}
     ends = ("-py3-none-any.whl", ".tar.gz", ".cdx.json")
     of_this_version = {f"evenkeel_rocketmq-{built_version(dist)}{end}" for end in ends}
-    assert names == {"constraints.txt", *of_this_version}
+    assert names == {"requirements.txt", *of_this_version}
     checked = subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=dist, capture_output=True, text=True, check=True)
     assert {line.removesuffix(": OK") for line in checked.stdout.splitlines()} == names
 

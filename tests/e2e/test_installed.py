@@ -22,7 +22,8 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("python_of_the_machine", pythons())
 def test_the_wheel_with_all_that_it_needs_works_alone(python_of_the_machine: str, dist: Path, tmp_path: Path) -> None:
     python = environment(tmp_path / "venv", python_of_the_machine)
-    pip(python, "install", "-c", dist / "constraints.txt", wheel_in(dist))
+    pip(python, "install", "--require-hashes", "-r", dist / "requirements.txt")
+    pip(python, "install", "--no-deps", wheel_in(dist))
     pip(python, "check")
     try_installed(python, tmp_path)
 
