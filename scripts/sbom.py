@@ -1,86 +1,97 @@
-"""Write the bill of materials of the wheel (CycloneDX): its packages as they are installed here, and its jars.
+"""Write the bill of materials (CycloneDX): what requirements.txt pins, the jars inside pyspark, and the fetched ones.
 
-cyclonedx-py describes the whole environment: here only what the wheel needs is kept, without extras and tools of
-development. The file is valid, or it is not written.
+Each component has its purl, by which scanners find what is known of it. The file is valid and complete, or it is not
+written.
 """
 
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
-from email import message_from_bytes
-from importlib.metadata import requires
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from zipfile import ZipFile
 
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
 from streaming import __version__
-from streaming.jvm.jars import CHECKSUMS
+from streaming.jvm.jars import checksum
+from streaming.jvm.pins import all_pinned
 
-PROJECT = Requirement("evenkeel-rocketmq")
-PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
-
-
-def bill() -> dict[str, Any]:
-    tool = [sys.executable, "-m", "cyclonedx_py", "environment", sys.prefix, "--pyproject", str(PYPROJECT)]
-    tool += ["--output-reproducible", "--no-validate"]  # main() validates what becomes of it
-    found = json.loads(subprocess.run(tool, capture_output=True, check=True).stdout)
-    root = found["metadata"]["component"]
-    root["version"] = __version__
-    needs = dict(needed())
-    packages = {canonicalize_name(one["name"]): one for one in found["components"]}
-    refs = {name: packages[name]["bom-ref"] for name in needs if name != PROJECT.name} | {PROJECT.name: root["bom-ref"]}
-    jar_components = list(jars())
-    found["components"] = [packages[name] for name in sorted(needs) if name != PROJECT.name] + jar_components
-    found["dependencies"] = [{"ref": refs[name], "dependsOn": sorted(refs[n] for n in needs[name])} for name in needs]
-    found["dependencies"][0]["dependsOn"] += [jar["bom-ref"] for jar in jar_components]
-    return found
+REQUIREMENTS = Path(__file__).parents[1] / "requirements.txt"
+WITHOUT_GROUP = Path(__file__).with_name("spark_jars.txt")
+ROOT = {
+    "type": "application",
+    "bom-ref": "evenkeel-rocketmq",
+    "name": "evenkeel-rocketmq",
+    "version": __version__,
+    "licenses": [{"license": {"id": "Apache-2.0"}}],
+}
+Component = dict[str, Any]
 
 
-def needed() -> Iterator[tuple[str, set[str]]]:
-    """The project, and each package that it needs on this Python, directly or not, with the names that it needs."""
-    todo, seen, of_wheel = [PROJECT], set(), wheel_requires()
-    while todo:
-        one = todo.pop(0)
-        name = canonicalize_name(one.name)
-        if name in seen:
-            continue
-        seen.add(name)
-        theirs = [
-            inner
-            for inner in map(Requirement, of_wheel if name == PROJECT.name else requires(name) or ())
-            if is_asked_for(inner, one.extras)
-        ]
-        todo += theirs
-        yield name, {canonicalize_name(inner.name) for inner in theirs}
+def bill() -> Component:
+    components = [*packages(), *fetched_jars()]
+    needed = [one["bom-ref"] for one in components]
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {"component": ROOT},
+        "components": components,
+        "dependencies": [{"ref": ROOT["bom-ref"], "dependsOn": needed}],  # directly or not
+    }
 
 
-def wheel_requires() -> list[str]:
-    """What the wheel beside the bill says that it needs. The environment may have an older evenkeel."""
-    (wheel,) = Path(sys.argv[1]).parent.glob("*.whl")
-    with ZipFile(wheel) as archive:
-        (metadata,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
-        return message_from_bytes(archive.read(metadata)).get_all("Requires-Dist", [])
+def packages() -> Iterator[Component]:
+    for name, pinned in re.findall(r"(?m)^([a-z0-9-]+)==([^\s;]+)", REQUIREMENTS.read_text("utf-8")):
+        purl = f"pkg:pypi/{name}@{quote(pinned)}"
+        inside = {"components": list(jars_inside_pyspark(pinned))} if name == "pyspark" else {}
+        yield {"type": "library", "bom-ref": purl, "name": name, "version": pinned, "purl": purl, **inside}
 
 
-def is_asked_for(inner: Requirement, extras: set[str]) -> bool:
-    return inner.marker is None or any(inner.marker.evaluate({"extra": extra}) for extra in ("", *extras))
+def jars_inside_pyspark(pinned: str) -> Iterator[Component]:
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None or version("pyspark") != pinned:
+        sys.exit(f"requirements.txt pins pyspark {pinned}, which is not the installed one: make setup")
+    lines = [line for line in WITHOUT_GROUP.read_text("utf-8").splitlines() if not line.startswith("#")]
+    listed = {"-".join(line.split(":")[1:]): line for line in lines}
+    for jar in sorted(Path(spec.origin).parent.glob("jars/*.jar")):
+        coordinates = listed.get(jar.stem) or coordinates_in(jar)
+        yield jar_component(f"pyspark/jars/{jar.name}", coordinates, checksum(jar))
 
 
-def jars() -> Iterator[dict[str, Any]]:
-    """The jars that evenkeel fetches, by their checksums. A jar of both sets is one component."""
-    lines = [line.split() for line in CHECKSUMS.read_text("utf-8").splitlines() if not line.startswith("#")]
-    for file, checksum in sorted({path.partition("/")[2]: known for known, path in lines}.items()):
-        match = re.fullmatch(r"(.+)-(\d+(?:\.\d+)+.*)\.jar", file)
-        assert match is not None, file
-        hashes = [{"alg": "SHA-256", "content": checksum}]
-        yield {"type": "library", "bom-ref": file, "name": match[1], "version": match[2], "hashes": hashes}
+def coordinates_in(jar: Path) -> str:
+    """The coordinates by the file that Maven writes into a jar. A jar that contains others has several such files: that
+    of the jar's own name counts.
+    """
+    with ZipFile(jar) as archive:
+        for path in archive.namelist():
+            if match := re.fullmatch(r"META-INF/maven/(.+)/(.+)/pom\.properties", path):
+                group, artifact = match.groups()
+                its_version = re.findall(r"(?m)^version=(\S+)", archive.read(path).decode())[0]
+                if f"{jar.stem}-".startswith(f"{artifact}-{its_version}-"):
+                    classifier = jar.stem.removeprefix(f"{artifact}-{its_version}").removeprefix("-")
+                    return ":".join(filter(None, (group, artifact, its_version, classifier)))
+    sys.exit(f"{jar.name} does not name its group: add its coordinates to scripts/{WITHOUT_GROUP.name}")
+
+
+def fetched_jars() -> Iterator[Component]:
+    """A jar of two sets is one component."""
+    jars = {jar for jars in all_pinned().values() for jar in jars}
+    for coordinates, sha256 in sorted(jars):
+        yield jar_component(coordinates, coordinates, sha256)
+
+
+def jar_component(ref: str, coordinates: str, sha256: str) -> Component:
+    group, artifact, its_version, *classifier = coordinates.split(":")
+    purl = f"pkg:maven/{group}/{artifact}@{quote(its_version)}" + "".join(f"?classifier={one}" for one in classifier)
+    about = {"type": "library", "bom-ref": ref, "group": group, "name": artifact, "version": its_version, "purl": purl}
+    return {**about, "hashes": [{"alg": "SHA-256", "content": sha256}]}
 
 
 def main() -> int:

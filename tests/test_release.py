@@ -6,16 +6,19 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
+import pyspark
 import pytest
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from streaming import __version__
 from streaming.cli import COMMANDS, EXAMPLES
-from streaming.jvm.jars import CHECKSUMS
+from streaming.jvm.jars import checksum
+from streaming.jvm.pins import all_pinned
 from tests.release import (
     ROOT,
     built,
@@ -98,24 +101,47 @@ def test_each_file_of_a_release_has_its_checksum(dist: Path) -> None:
 
 
 def test_the_bill_of_materials_has_what_is_installed_and_fetched_and_nothing_else(dist: Path) -> None:
-    (file,) = dist.glob("*.cdx.json")
-    bill = json.loads(file.read_text())
+    bill = bill_in(dist)
     root = bill["metadata"]["component"]
     assert (bill["bomFormat"], root["name"], root["version"]) == ("CycloneDX", "evenkeel-rocketmq", __version__)
-    components = {one["bom-ref"]: one for one in bill["components"]}
-    jars = {ref for ref in components if ref.endswith(".jar")}
-    lines = [line for line in CHECKSUMS.read_text().splitlines() if not line.startswith("#")]
-    known = {(line.split()[0], line.rpartition("/")[2]) for line in lines}
-    assert {(components[ref]["hashes"][0]["content"], ref) for ref in jars} == known
-    names = {canonicalize_name(components[ref]["name"]) for ref in components.keys() - jars}
-    assert {"pyspark", "py4j", "numpy", "pydantic-core", "obstore"} <= names
-    assert names & {"pytest", "ruff", "duckdb", "apprise", "matplotlib", "pip", "setuptools"} == set()
-    reached, todo = set(), {root["bom-ref"]}
-    needs = {one["ref"]: one["dependsOn"] for one in bill["dependencies"]}
-    while todo:
-        reached |= todo
-        todo = {ref for one in todo for ref in needs.get(one, ())} - reached
-    assert reached == {root["bom-ref"], *components}
+    packages = {one["purl"] for one in bill["components"] if "hashes" not in one}
+    pins = re.findall(r"(?m)^([a-z]\S*)==(\S+)", (ROOT / "requirements.txt").read_text())
+    assert packages == {f"pkg:pypi/{name}@{pin}" for name, pin in pins}
+    assert not any(purl.startswith(("pkg:pypi/pytest@", "pkg:pypi/setuptools@")) for purl in packages)
+    assert f"pkg:pypi/pyspark@{version('pyspark')}" in packages
+    jars = {(one["purl"], checksum_in(one)) for one in bill["components"] if "hashes" in one}
+    pinned = {jar for jars in all_pinned().values() for jar in jars}
+    assert {(re.sub("^pkg:maven/(.+)/(.+)@", r"\1:\2:", purl), known) for purl, known in jars} == pinned
+    (needs,) = bill["dependencies"]
+    assert (needs["ref"], needs["dependsOn"]) == (root["bom-ref"], [one["bom-ref"] for one in bill["components"]])
+
+
+def test_the_bill_of_materials_has_the_jars_inside_pyspark(dist: Path) -> None:
+    bill = bill_in(dist)
+    (inside,) = [one["components"] for one in bill["components"] if "components" in one]
+    files = {
+        f"{path.parents[1].name}/jars/{path.name}": path for path in Path(pyspark.__file__).parent.glob("jars/*.jar")
+    }
+    assert {one["bom-ref"] for one in inside} == files.keys()
+    assert [one["bom-ref"] for one in inside if not one["purl"].startswith(f"pkg:maven/{one['group']}/")] == []
+    (netty,) = [
+        one for one in inside if one["bom-ref"].endswith("-linux-x86_64.jar") and one["name"].endswith("-epoll")
+    ]
+    assert netty["purl"].endswith(f"/netty-transport-native-epoll@{netty['version']}?classifier=linux-x86_64")
+    (shaded,) = [one for one in inside if one["name"] == "hadoop-client-runtime"]  # names 70 others, and not itself
+    assert shaded["purl"] == f"pkg:maven/org.apache.hadoop/hadoop-client-runtime@{shaded['version']}"
+    assert checksum_in(shaded) == checksum(files[shaded["bom-ref"]])
+
+
+def bill_in(dist: Path) -> dict[str, Any]:
+    (file,) = dist.glob("*.cdx.json")
+    bill: dict[str, Any] = json.loads(file.read_text())
+    return bill
+
+
+def checksum_in(component: dict[str, Any]) -> str:
+    (one,) = component["hashes"]
+    return str(one["content"])
 
 
 def test_the_man_page_has_every_command_with_its_example(dist: Path) -> None:
