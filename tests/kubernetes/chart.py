@@ -33,9 +33,9 @@ def helm(*words: str | Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([path_of(HELM), *words], capture_output=True, text=True, timeout=60)
 
 
-def template(*files: Path) -> "subprocess.CompletedProcess[str]":
+def template(*files: Path, chart: Path = CHART) -> "subprocess.CompletedProcess[str]":
     options = [word for file in files for word in ("--values", file)]
-    return helm("template", "evenkeel", CHART, "--namespace", "monitoring", "--kube-version", KUBERNETES, *options)
+    return helm("template", "evenkeel", chart, "--namespace", "monitoring", "--kube-version", KUBERNETES, *options)
 
 
 def checksum(name: str) -> str:

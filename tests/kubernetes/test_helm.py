@@ -1,6 +1,7 @@
 """The chart by Helm itself: it renders what is kept, and refuses values that cannot work."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -60,6 +61,14 @@ def test_the_rules_are_those_of_prometheus() -> None:
     (rule,) = [one["spec"] for one in objects(text) if one["kind"] == "PrometheusRule"]
     ours = RULES.read_text(encoding="utf-8").replace("EVENKEEL_DOCS", "https://git.example.com/evenkeel/docs")
     assert rule == yaml.safe_load(ours)
+
+
+@needs_helm
+def test_a_chart_without_its_rules_is_refused(tmp_path: Path) -> None:
+    copy = shutil.copytree(CHART, tmp_path / "evenkeel", ignore=shutil.ignore_patterns(RULES.name))
+    done = template(values("large"), chart=copy)
+    assert done.returncode == 1
+    assert "the chart lacks files/evenkeel-rules.yml" in done.stderr
 
 
 @needs_helm
