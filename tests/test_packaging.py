@@ -3,13 +3,13 @@
 import re
 import subprocess
 import sys
+import tomllib
 from datetime import date
 from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import tomllib
 from packaging.version import Version
 
 from streaming import __version__
