@@ -65,10 +65,6 @@ def test_the_first_section_says_what_to_clone_what_to_run_and_what_is_needed(pag
     assert [word for word in wanted if word not in section] == []
 
 
-def test_one_line_says_that_the_address_is_to_be_filled_in() -> None:
-    assert [(ROOT / page).read_text(encoding="utf-8").count("ADDRESS") for page in READMES] == [1, 0]
-
-
 @pytest.mark.parametrize("page", READMES)
 def test_it_names_the_same_commands_in_both_languages(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
