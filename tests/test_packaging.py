@@ -1,15 +1,19 @@
 """What is installed is this project: `streaming` is also the import name of another package."""
 
+import ast
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from datetime import date
-from importlib.metadata import distribution
+from importlib.metadata import distribution, packages_distributions
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from streaming import __version__
@@ -45,6 +49,31 @@ def test_nobody_is_sent_to_a_package_of_another_project() -> None:
 def test_every_folder_of_code_is_a_package() -> None:
     folders = {path.parent for top in ("streaming", "schemas") for path in (ROOT / top).rglob("*.py")}
     assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
+    """What comes only because another package needs it may be gone with that one's next version."""
+    ours = {"streaming", "schemas"}
+    trees = [ast.parse(path.read_text("utf-8")) for top in ours for path in (ROOT / top).rglob("*.py")]
+    imported = {name.partition(".")[0] for tree in trees for name in _imports(tree)} - ours - sys.stdlib_module_names
+    assert {"pyspark", "deltalake", "apprise"} <= imported
+    owners = packages_distributions()
+    used = {canonicalize_name(owner) for name in imported for owner in owners.get(name, [name])}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    needed, *extras = [
+        {canonicalize_name(Requirement(line).name) for line in lines}
+        for lines in (project["dependencies"], *project["optional-dependencies"].values())
+    ]
+    assert used - needed.union(*extras) == set()
+    assert needed - used == set()
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.module
 
 
 def newest_release() -> Version:
