@@ -22,7 +22,6 @@ FILES = (
     "LICENSE",
     "NOTICE",
     "requirements.txt",
-    "requirements-build.txt",
 )
 FOLDERS = ("streaming", "schemas", "conf", "deploy", "docs", "scripts")
 SUPPORTED = ("3.11", "3.12", "3.13")
