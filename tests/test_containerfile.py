@@ -42,13 +42,27 @@ def test_nothing_comes_from_a_named_host() -> None:
     assert [value for name, value in INSTRUCTIONS if name == "FROM"] == [
         "${BASE} AS build",
         "${BASE} AS system",
-        "scratch",
+        "scratch AS libraries",
+        "libraries",
     ]
-    assert INSTRUCTIONS[0] == ("ARG", "BASE=debian:bookworm-slim")
+    assert INSTRUCTIONS[0] == ("ARG", "BASE=debian:trixie-slim")
     texts = [TEXT, (FOLDER / "build").read_text(encoding="utf-8")]
     hosts = [host for text in texts for host in re.findall(r"(?:https?|docker|oci)://([^/:\s]+)", text)]
     assert hosts == ["127.0.0.1"]
     assert [text for text in texts if re.search(r"\b(curl|wget|trusted-host|index-url)\b", text)] == []
+
+
+def test_every_package_is_one_whose_hash_is_known() -> None:
+    installs = re.findall(r"\bpip (?:\S+ )*?install ((?:[^\n\\]|\\\n)+)", TEXT)
+    by_hash, ours = (one.partition("&&")[0] for one in installs)
+    assert "--require-hashes -r /tmp/dist/requirements.txt" in by_hash
+    assert "--no-build-isolation" in by_hash  # else what builds pyspark would come without a hash
+    assert "--no-deps" in ours
+
+
+def test_evenkeel_is_the_last_layer_and_alone_in_it() -> None:
+    assert values("COPY") == ["--from=build /own /opt/evenkeel"]
+    assert values("RUN") == []
 
 
 def test_signals_reach_the_process_and_what_is_left_behind_is_reaped() -> None:

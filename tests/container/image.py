@@ -51,10 +51,11 @@ class Image:
         storage.write_text(f'[storage]\ndriver = "vfs"\ngraphroot = "{folder}/images"\nrunroot = "{folder}/run"\n')
         self._environment = {**os.environ, "CONTAINERS_STORAGE_CONF": str(storage), "TMPDIR": str(folder)}
         self._answer(ROOT / "deploy" / "container" / "build", NAME)
-        (about,) = json.loads(self._answer("buildah", "images", "--json", NAME))
-        self.size: str = about["size"]
         inspected = json.loads(self._answer("buildah", "inspect", "--type", "image", NAME))
         self.settings: dict[str, Any] = inspected["Docker"]["config"]
+        self.layers: list[int] = [
+            one["size"] for one in json.loads(inspected["Manifest"])["layers"]
+        ]  # the lowest first
         self.root = Path(self._answer("buildah", "mount", self._answer("buildah", "from", NAME).strip()).strip())
 
     def remove(self) -> None:

@@ -3,8 +3,11 @@
 ``make test-container`` runs this: it takes minutes, and up to 8 GB of disk.
 """
 
+import json
 import re
+import shutil
 import signal
+import stat
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +17,7 @@ import pytest
 from streaming.loopback import LoopbackKafka
 from streaming.loopback.kafka import free_port
 from streaming.wall_clock import now_ms
-from tests.container.image import Container, Image, missing
+from tests.container.image import ROOT, Container, Image, missing
 from tests.e2e.hook import until
 from tests.e2e.workload import PARTITIONS, recorded, send
 from tests.release import said_version
@@ -54,6 +57,50 @@ def test_it_is_small(image: Image) -> None:
     used = subprocess.run(["du", "-sb", image.root], capture_output=True, text=True, check=True)
     assert int(used.stdout.split()[0]) < MOST_BYTES
     assert list(image.root.glob("opt/evenkeel/jars/kafka_*")) == []  # the demo's
+
+
+def test_nobody_becomes_another_user_in_it(image: Image) -> None:
+    files = [path for path in image.root.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert len(files) > 1000
+    assert [path for path in files if path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID)] == []
+
+
+def test_it_has_the_licences_of_what_it_hands_on(image: Image) -> None:
+    of_debian = {path.parent.name for path in image.root.glob("usr/share/doc/*/copyright")}
+    assert {"bash", "coreutils", "gcc-14-base", "libc6", "python3.13-minimal", "tini"} <= of_debian
+    assert "GNU General Public License" in (image.root / "opt/java/legal/java.base/LICENSE").read_text()
+    (packages,) = image.root.glob("opt/evenkeel/lib/python3.*/site-packages")
+    assert "Apache License" in (packages / "pyspark" / "LICENSE").read_text()
+    assert "Apache Spark" in (packages / "pyspark" / "NOTICE").read_text()
+    (ours,) = packages.glob("evenkeel_rocketmq-*.dist-info/licenses/LICENSE")
+    assert ours.read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_a_layer_has_evenkeel_alone(image: Image) -> None:
+    """So a new version of evenkeel, with the same libraries, is a small pull."""
+    libraries, ours = image.layers
+    assert libraries > 30 * ours
+
+
+@pytest.mark.skipif(shutil.which("syft") is None, reason="syft is not installed")
+def test_its_bill_of_materials_has_debian_java_python_and_jars(image: Image) -> None:
+    bill = json.loads((ROOT / "dist" / "image.cdx.json").read_text())
+    purls = {one.get("purl", "").partition("@")[0] for one in bill["components"]}
+    assert {"pkg:deb/debian/libc6", "pkg:pypi/pyspark", "pkg:maven/org.apache.kafka/kafka-clients"} <= purls
+    assert any(purl.endswith("/openjdk") for purl in purls)
+    assert "pkg:deb/debian/apt" not in purls
+
+
+def test_it_sends_to_chat(start: Start, tmp_path: Path) -> None:
+    configuration = tmp_path / "configuration"
+    (configuration / "evenkeel.toml").write_text('[notify]\nalerts = "/etc/evenkeel/alerts.toml"\n')
+    (configuration / "address").write_text("dingtalk://token\n")
+    (configuration / "alerts.toml").write_text(
+        '[[sinks]]\nname = "chat"\nkind = "dingtalk"\nsecret = { file = "/etc/evenkeel/address" }\n'
+        '[[routes]]\nsinks = ["chat"]\n'
+    )
+    check = start("check-config", "/etc/evenkeel/evenkeel.toml")
+    assert check.wait(PATIENCE_S) == 0, check.log
 
 
 def test_the_first_commands_work_and_write_nothing_outside_the_volume(start: Start) -> None:
