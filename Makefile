@@ -17,7 +17,7 @@ lanes = $(if $(AGAIN),--last-failed --last-failed-no-failures none,$(1))
 # pytest compiles the tests anew in each process if no compiled file may be kept: ten seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup tools pins demo test test-programs test-fast test-slow test-spark test-e2e test-container test-clean-root check fmt cover screenshots bench endure package clean
+.PHONY: help setup tools pins demo test test-programs test-fast test-slow test-spark test-e2e test-clean-root check fmt cover screenshots bench endure package clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,9 +49,6 @@ test-e2e: tools test-programs  ## Run the long tests: the job killed, restarted,
 	@$(BIN)/python -m tests.real
 	$(PYTEST) --timeout 900 $(call lanes,-n 3 --dist loadfile) $(LONG)
 
-test-container: tools package  ## Build the image of deploy/container and run it: needs root, buildah, debootstrap and 8 GB of disk
-	$(PYTEST) --timeout 3600 tests/container
-
 test-clean-root: tools  ## Run both commands of the README in clean Debians: needs root, debootstrap and 4 GB of disk
 	$(PYTEST) -s --timeout 1200 tests/clean_root
 
@@ -77,8 +74,9 @@ bench: tools  ## Measure (QUICK=1 for a short run)
 endure: tools  ## Find what grows in HOURS of work (2.5, or MINUTES); PART=fast: a month; PART=faults. Once more: it goes on
 	$(BIN)/python -m bench.endure $(or $(PART),live) $(if $(HOURS),--hours $(HOURS)) $(if $(MINUTES),--minutes $(MINUTES))
 
-package: tools  ## Build what is released in dist/: wheel, sdist, checksums, bill of materials
+package: tools  ## Build dist/: wheel, sdist, checksums, bill of materials; and try the image of it: root, buildah, debootstrap, 8 GB
 	@scripts/package
+	$(PYTEST) --timeout 3600 tests/container
 
 pins: tools  ## Pin the packages again after pyproject.toml was changed (UPGRADE=NAME for a newer one)
 	$(PIN) --all-extras --group dev $(addprefix --upgrade-package ,$(UPGRADE)) -o requirements-dev.txt pyproject.toml

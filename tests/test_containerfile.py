@@ -1,4 +1,4 @@
-"""What deploy/container/Containerfile promises. tests/container builds the image and runs it (make test-container)."""
+"""What deploy/container/Containerfile promises. tests/container builds the image and runs it (make package)."""
 
 import json
 import re

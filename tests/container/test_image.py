@@ -1,6 +1,6 @@
 """The image is built and runs without root, without any right, and with a read-only root file system.
 
-``make test-container`` runs this: it takes minutes, and up to 8 GB of disk.
+``make package`` runs this, so that no release is without it: it takes minutes, and up to 8 GB of disk.
 """
 
 import json
