@@ -72,8 +72,9 @@ def test_it_has_the_licences_of_what_it_hands_on(image: Image) -> None:
     (packages,) = image.root.glob("opt/evenkeel/lib/python3.*/site-packages")
     assert "Apache License" in (packages / "pyspark" / "LICENSE").read_text()
     assert "Apache Spark" in (packages / "pyspark" / "NOTICE").read_text()
-    (ours,) = packages.glob("evenkeel_rocketmq-*.dist-info/licenses/LICENSE")
-    assert ours.read_bytes() == (ROOT / "LICENSE").read_bytes()
+    (ours,) = packages.glob("evenkeel_rocketmq-*.dist-info/licenses")
+    for name in ("LICENSE", "NOTICE"):
+        assert (ours / name).read_bytes() == (ROOT / name).read_bytes()
 
 
 def test_a_layer_has_evenkeel_alone(image: Image) -> None:
