@@ -26,8 +26,9 @@ def cache_dir() -> Path:
     """The folder of downloads: $EVENKEEL_CACHE, else a folder in the user's cache."""
     if chosen := os.environ.get("EVENKEEL_CACHE"):
         return Path(chosen)
+    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
     try:
-        return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "evenkeel"
+        return (cache if cache.is_absolute() else Path("~/.cache").expanduser()) / "evenkeel"
     except RuntimeError as error:
         raise SetupError("this user has no home folder: name a folder for jars with EVENKEEL_CACHE") from error
 

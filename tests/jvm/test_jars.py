@@ -1,5 +1,6 @@
 """Jars are fetched once, completely or not at all. A server of this process is the repository: no network here."""
 
+import errno
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -53,6 +54,8 @@ class Repository(ThreadingHTTPServer):
         self.files = dict(PATHS)
         self.requests: list[str] = []
         self.fails_first = 0
+        self.cut_first = 0  # an answer that ends too early
+        self.kind = "application/java-archive"
         self.address = f"http://127.0.0.1:{self.server_port}/m2/"
 
 
@@ -67,8 +70,11 @@ class Answer(BaseHTTPRequestHandler):
             return
         content = self.server.files.get(self.path)
         self.send_response(404 if content is None else 200)
+        self.send_header("Content-Type", self.server.kind)
+        self.send_header("Content-Length", str(len(content or b"")))
         self.end_headers()
-        self.wfile.write(content or b"")
+        cut = len(self.server.requests) <= self.server.cut_first
+        self.wfile.write((content or b"")[: 3 if cut else None])
 
     def log_message(self, *_: object) -> None:
         pass
@@ -82,7 +88,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Repo
         monkeypatch.delenv(name, raising=False)
     with Repository() as server:
         monkeypatch.setattr(ivy, "repository", lambda: server.address)
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
         server.shutdown()
 
@@ -135,6 +141,35 @@ def test_a_repository_that_does_not_answer_is_named(
 def test_a_jar_is_asked_for_again_when_the_repository_is_busy(repository: Repository, pins: Path) -> None:
     repository.fails_first = maven.TRIES - 1
     assert names(jars.fetch(COORDINATES, pins)) == FILES
+
+
+def test_an_answer_that_was_cut_short_is_asked_for_again(repository: Repository, pins: Path) -> None:
+    repository.cut_first = maven.TRIES - 1
+    assert names(jars.fetch(COORDINATES, pins)) == FILES
+
+
+def test_a_jar_that_drips_is_given_up(repository: Repository, pins: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maven, "TIME_LIMIT_S", -1)
+    with pytest.raises(AwayError, match=r"cannot be fetched \(\d+ bytes in -1 s\)"):
+        jars.fetch(COORDINATES, pins)
+
+
+def test_a_full_disk_is_no_fault_of_the_network(
+    repository: Repository, pins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(maven, "_download", full)
+    with pytest.raises(SetupError, match=rf"{tmp_path}/cache/jars, where jars .*: No space left on device"):
+        jars.fetch(COORDINATES, pins)
+
+
+def test_a_page_in_place_of_a_jar_is_named_as_such(repository: Repository, pins: Path) -> None:
+    repository.kind = "text/html; charset=utf-8"
+    repository.files = dict.fromkeys(PATHS, b"<html>Please log in")
+    with pytest.raises(SetupError, match=r"It is a page: does the network ask for a log-in\?"):
+        jars.fetch(COORDINATES, pins)
 
 
 def test_fetch_that_was_interrupted_continues_with_the_jars_that_had_come(
@@ -245,6 +280,7 @@ def test_everything_that_is_fetched_is_pinned() -> None:
     [
         ({"EVENKEEL_CACHE": "/a"}, "/a"),
         ({"XDG_CACHE_HOME": "/b", "HOME": "/c"}, "/b/evenkeel"),
+        ({"XDG_CACHE_HOME": "relative", "HOME": "/c"}, "/c/.cache/evenkeel"),  # as the XDG specification says
         ({"HOME": "/c"}, "/c/.cache/evenkeel"),
     ],
 )
@@ -256,6 +292,10 @@ def test_cache_is_where_the_environment_says(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert jars.cache_dir() == Path(expected)
+
+
+def no_home(path: Path) -> Path:
+    raise RuntimeError("Could not determine home directory.")
 
 
 def test_cache_that_cannot_be_used_is_named_with_the_way_out(
@@ -270,6 +310,6 @@ def test_cache_that_cannot_be_used_is_named_with_the_way_out(
     with pytest.raises(SetupError, match=rf"{tmp_path}/file/here, where jars .*: Not a directory.* with --to"):
         jars.fetch(COORDINATES, pins, to=tmp_path / "file" / "here")
     monkeypatch.delenv("EVENKEEL_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", "~nobody-of-that-name/cache")  # as ~ is for who has no home
+    monkeypatch.setattr(Path, "expanduser", no_home)
     with pytest.raises(SetupError, match="no home folder: name a folder for jars with EVENKEEL_CACHE"):
         jars.fetch(COORDINATES, pins)
