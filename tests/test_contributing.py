@@ -84,7 +84,7 @@ def test_workflows_call_what_a_contributor_calls() -> None:
         for path in WORKFLOWS
     }
     assert ".ci/run" in runs["ci"]
-    assert "make package" in runs["release"]
+    assert any("make package" in run for run in runs["release"])
     for path in ("deploy/kubernetes/evenkeel", "deploy/container/Containerfile"):
         assert path in "\n".join(runs["release"])
         assert (ROOT / path).exists()
