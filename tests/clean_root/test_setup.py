@@ -108,8 +108,10 @@ def test_a_set_up_that_was_interrupted_goes_on(checkout: Checkout) -> None:
     done = make(root, "setup")
     assert done.returncode == 0, done.stdout
     log = (root / CHECKOUT[1:] / "setup.log").read_text()
-    prepared, installed = (int(re.findall(rf"{word} (\d+) packages", log)[0]) for word in ("Prepared", "Installed"))
-    assert 0 < prepared < installed  # the others were there from before
+    prepared, installed = (
+        sum(map(int, re.findall(rf"{word} (\d+) packages?", log))) for word in ("Prepared", "Installed")
+    )
+    assert 0 < prepared < installed, log  # the others were there from before
     works = in_root(root, [f"{CHECKOUT}/.venv/bin/python", "-m", "pip", "check"])
     assert subprocess.run(works, capture_output=True, text=True).stdout == "No broken requirements found.\n"
 
