@@ -42,7 +42,7 @@ class _Flood:
             code, is_kept = await asyncio.wait_for(self._ask(path, connection), GIVEN_UP_AFTER_S)
             outcome = str(code)
             self.took_s.setdefault(outcome, []).append(time.monotonic() - began)
-        except (TimeoutError, OSError, ValueError, EOFError):
+        except (OSError, ValueError, EOFError):
             pass
         self._open -= not is_kept
         self.outcomes[outcome] += 1

@@ -1,5 +1,5 @@
-"""What contributors are told is there: paths, targets and commands. The files that a forge, git and Docker read are as
-they want them.
+"""What CONTRIBUTING.md names is there: paths, targets and commands. The files for a forge, git and Docker are valid by
+their schemas.
 """
 
 import re

@@ -84,7 +84,7 @@ def _run(command: Sequence[str], scratch: Path) -> None:
     if process.returncode:
         last_words = "\n".join([line for line in said.read_text("utf-8", "replace").splitlines() if line.strip()][-10:])
         raise AwayError(
-            f"Ivy could not fetch the jars. Check the network, and the settings file that EVENKEEL_IVY_SETTINGS names. "
+            "Ivy could not fetch the jars. Check the network, and the settings file that EVENKEEL_IVY_SETTINGS names. "
             f"It said:\n{last_words}"
         )
 

@@ -20,7 +20,7 @@ PASSED_ON = (
     "https_proxy",
     "no_proxy",
 )
-CHECKOUT = "/root/evenkeel"
+CHECKOUT = "/srv/evenkeel"
 # $1: the root. What follows is executed in it. The mounts end with the process.
 BEGIN = """set -e
 for one in proc sys dev; do mount --rbind "/$one" "$1/$one"; done

@@ -127,11 +127,11 @@ FAULTS: dict[str, tuple[dict[str, object], str]] = {
     "no index of packages": ({"network": False}, NETWORK),
     "no space": (
         {"before": SMALL_DISK},
-        r"\d+ MB more are needed where /root/evenkeel is: 2600 MB .*, \d+ MB are free\. .*larger disk",
+        rf"\d+ MB more are needed where {CHECKOUT} is: 2600 MB .*, \d+ MB are free\. .*larger disk",
     ),
     "no space any more": (
         {"before": FILLED_MEANWHILE},
-        r"the disk is full: free 1 MB where /root/evenkeel is, then the same command goes on\. .*setup\.log",
+        rf"the disk is full: free 1 MB where {CHECKOUT} is, then the same command goes on\. .*setup\.log",
     ),
 }
 
@@ -151,7 +151,7 @@ def test_the_last_line_of_a_set_up_that_fails_says_what_to_do(checkout: Checkout
 
 def test_who_may_not_install_is_given_the_command(checkout: Checkout) -> None:
     root = checkout("trixie")
-    subprocess.run(in_root(root, ["chown", "-R", "nobody", "/root"]), check=True)
+    subprocess.run(in_root(root, ["chown", "-R", "nobody", CHECKOUT]), check=True)
     as_nobody = ["setpriv", "--reuid=nobody", "--clear-groups", *MAKE, "setup"]
     done = subprocess.run(in_root(root, as_nobody), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     command = "sudo apt-get update && sudo apt-get install python3-venv openjdk-"

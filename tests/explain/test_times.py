@@ -7,7 +7,6 @@ import pytest
 from streaming.errors import SourceError
 from streaming.explain.times import parse_moment
 
-UTC = UTC
 BEIJING = timezone(timedelta(hours=8))
 NOW = datetime(2026, 11, 21, 17, 0, tzinfo=UTC)
 

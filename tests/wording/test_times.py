@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from streaming.wording.times import clock, moment
 
-UTC = UTC
 BEIJING = timezone(timedelta(hours=8))
 
 
