@@ -70,6 +70,19 @@ def test_it_begins_where_something_is_missing(checkout: Path, change: str) -> No
     assert printed.startswith(NO_PYTHON)
 
 
+def test_a_home_that_cannot_be_entered_is_named_with_the_way_out(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("EVENKEEL_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/another")
+    write_program(checkout.parent / "bin" / "df", '[ "$2" = . ] && exec /usr/bin/df "$@"; exit 1')
+    (checkout / ".venv" / ".installed").unlink()
+    status, printed = set_up(checkout)
+    assert status == 1
+    assert printed.startswith("make setup: /another/evenkeel/jars, where jars are kept, cannot be used by ")
+    assert printed.endswith("Name another folder with EVENKEEL_CACHE\n")
+
+
 def test_one_name_of_a_folder_is_as_good_as_another(checkout: Path) -> None:
     link = checkout.with_name("link")
     link.symlink_to(checkout)

@@ -152,7 +152,7 @@ def test_the_last_line_of_a_set_up_that_fails_says_what_to_do(checkout: Checkout
 def test_who_may_not_install_is_given_the_command(checkout: Checkout) -> None:
     root = checkout("trixie")
     subprocess.run(in_root(root, ["chown", "-R", "nobody", CHECKOUT]), check=True)
-    as_nobody = ["setpriv", "--reuid=nobody", "--clear-groups", *MAKE, "setup"]
+    as_nobody = ["env", "HOME=/srv", "setpriv", "--reuid=nobody", "--clear-groups", *MAKE, "setup"]
     done = subprocess.run(in_root(root, as_nobody), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     command = "sudo apt-get update && sudo apt-get install python3-venv openjdk-"
     assert f"make setup: missing: run {command}" in last_line(done.stdout)
