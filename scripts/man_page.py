@@ -8,7 +8,8 @@ from pathlib import Path
 from argparse_manpage.manpage import Manpage
 
 from streaming import __version__
-from streaming.cli import COMMANDS, parser_with
+from streaming.cli import parser_with
+from streaming.cli.command_table import COMMANDS
 
 os.environ["COLUMNS"] = "10000"  # man fills the lines itself
 

@@ -9,7 +9,7 @@ import sysconfig
 from pathlib import Path
 
 from streaming import __version__
-from streaming.cli import COMMANDS, EXAMPLES
+from streaming.cli.command_table import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 FILES = (
@@ -109,9 +109,9 @@ def try_installed(python: Path, folder: Path) -> None:
     for command in COMMANDS:
         done = installed(python, command, "--help", cwd=folder)
         assert (done.returncode, done.stderr) == (0, ""), command
-        assert EXAMPLES[command] in done.stdout
+        assert COMMANDS[command].example in done.stdout
     first = installed(python, "config", "init", cwd=folder).stdout
-    checked = installed(python, "check-config", "-", cwd=folder, given=first)
+    checked = installed(python, "config", "check", "-", cwd=folder, given=first)
     assert (checked.returncode, checked.stdout.splitlines()[0]) == (0, "ok")
     assert installed(python, "config", "export", "files", cwd=folder).returncode == 0
     exported = {path.relative_to(folder / "files") for path in (folder / "files").rglob("*")}

@@ -36,7 +36,7 @@ def test_the_configuration_is_accepted_with_what_is_in_the_environment(
     variables = {name: str(value) for name, value in SERVICES["web"]["environment"].items() if "__" in name}
     for name, value in variables.items():
         monkeypatch.setenv(name, value.replace("/run/secrets", str(tmp_path)))
-    assert main(["check-config", str(FOLDER / "evenkeel.toml")]) == 0
+    assert main(["config", "check", str(FOLDER / "evenkeel.toml")]) == 0
     said = capsys.readouterr().out
     assert all(f"{key} = " in said for key in ("source.bootstrap_servers", "web.listen", "web.users"))
 

@@ -16,7 +16,7 @@ import pytest
 from packaging.version import Version
 
 from streaming import __version__
-from streaming.cli import COMMANDS, EXAMPLES
+from streaming.cli.command_table import COMMANDS
 from streaming.jvm.jars import checksum
 from streaming.jvm.pins import all_pinned
 from tests.release import (
@@ -150,7 +150,7 @@ def test_the_man_page_has_every_command_with_its_example(dist: Path) -> None:
         page = archive.read(name).decode()
     shown = page.replace("\\-", "-").replace("\\\\", "\\")
     assert [name for name in COMMANDS if f"\n.SS \\fBevenkeel {name}\\fR\n" not in shown] == []
-    assert [example for example in EXAMPLES.values() if example not in shown] == []
+    assert [one.example for one in COMMANDS.values() if one.example not in shown] == []
     assert str(ROOT) not in page
     assert str(dist.parent) not in page
     assert re.findall(r"(?m)^'.*", page) == []  # roff takes such a line for a request

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import shtab
 
-from streaming.cli import COMMANDS, parser_with
+from streaming.cli import parser_with
+from streaming.cli.command_table import COMMANDS
 
 SHELLS = ("bash", "zsh", "tcsh")
 COMPLETED = {"FILE": shtab.FILE, "DIR": shtab.DIRECTORY}
@@ -25,7 +26,8 @@ def script(shell: str) -> str:
     """The script. It is complete in itself: Tab does not start evenkeel."""
     parser = parser_with(COMMANDS)
     for name, command in _commands(parser):
-        command.description = COMMANDS.get(name, command.description)  # one line beside each command
+        if name in COMMANDS:
+            command.description = COMMANDS[name].text  # one line beside each command
         for action in command._actions:
             if action.metavar in COMPLETED:
                 action.complete = COMPLETED[action.metavar]  # type: ignore[attr-defined]

@@ -1,6 +1,5 @@
-"""Print the versions of evenkeel and of what it runs on: put them into a report of a fault."""
+"""The versions of evenkeel and of what it runs on: ``evenkeel --version``, and a report of a fault."""
 
-import argparse
 import platform
 import subprocess
 from collections.abc import Iterator
@@ -15,12 +14,6 @@ CHANGED = " with uncommitted changes"
 GIT_ANSWERS_WITHIN_S = 10
 
 PACKAGES = ("pyspark", "delta-spark", "deltalake", "pandas", "pyarrow", "msgspec", "pydantic")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    for line in lines():
-        print(line)
-    return 0
 
 
 def lines() -> Iterator[str]:

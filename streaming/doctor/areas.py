@@ -24,6 +24,7 @@ def areas(
     if processes & {"run", "notify", "web"}:
         late_seconds = alerts.monitor.late_seconds
         yield Area("tables", partial(in_process, "tables", config, processes, late_seconds))
+    yield Area("upgrade", partial(in_process, "upgrade", config, processes))
     if processes & {"run", "notify"}:
         yield Area("sinks", partial(found_by, "sinks", config, alerts, sends_pages, file))
     yield Area("processes", partial(found_by, "processes", config, processes))

@@ -5,7 +5,16 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-AREAS = ("machine", "java", "kafka", "rocketmq", "tables", "sinks", "processes")  # in the order of the report
+AREAS = (
+    "machine",
+    "java",
+    "kafka",
+    "rocketmq",
+    "tables",
+    "upgrade",
+    "sinks",
+    "processes",
+)  # in the order of the report
 PROCESSES = ("run", "collect", "notify", "web")
 Processes = frozenset[str]  # those of evenkeel that are to run on this machine
 

@@ -1,4 +1,4 @@
-"""``evenkeel check-config``: every fault on a line of its own, or what is in effect."""
+"""``evenkeel config check``: every fault on a line of its own, or what is in effect."""
 
 import socket
 from pathlib import Path
@@ -16,7 +16,7 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_defaults_file_is_ok_and_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check-config", str(DEFAULTS)]) == 0
+    assert main(["config", "check", str(DEFAULTS)]) == 0
     out = capsys.readouterr().out
     assert out.startswith("ok\n\nOther than the defaults:\n  nothing\n\nIn effect:\n  source ")
     assert out.count("\n") == 17
@@ -26,7 +26,7 @@ def test_without_a_file_the_environment_alone_counts(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVENKEEL__JOB__SHARDS", "64")
-    assert main(["check-config"]) == 0
+    assert main(["config", "check"]) == 0
     assert "\n  job.shards = 64 from EVENKEEL__JOB__SHARDS (default 32)\n" in capsys.readouterr().out
 
 
@@ -42,7 +42,7 @@ def test_what_differs_is_shown_by_key(tmp_path: Path, capsys: pytest.CaptureFixt
         groups = [{ group = "a", strategy = "AVG", always_on = true }, { group = "b" }]
         """
     )
-    assert main(["check-config", str(path)]) == 0
+    assert main(["config", "check", str(path)]) == 0
     changed, effect = capsys.readouterr().out.removeprefix("ok\n\nOther than the defaults:\n").split("\n\n")
     assert changed.splitlines() == [
         '  source.bootstrap_servers = "k:1" (default "localhost:9092")',
@@ -61,14 +61,14 @@ def test_what_differs_is_shown_by_key(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_files_source_is_told_by_its_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x.toml").write_text(f'[source]\nkind = "files"\nfolder = "{tmp_path}"\n')
-    assert main(["check-config", str(tmp_path / "x.toml")]) == 0
+    assert main(["config", "check", str(tmp_path / "x.toml")]) == 0
     assert f"source   files in {tmp_path}\n" in capsys.readouterr().out
 
 
 def test_each_fault_has_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.toml"
     path.write_text('[job]\nshards = 0\n[log]\nlevel = "a\\nb"\nformt = "a\\nb"\n')
-    assert main(["check-config", str(path)]) == 2
+    assert main(["config", "check", str(path)]) == 2
     assert capsys.readouterr().out.splitlines() == [
         f"{path}:2: job.shards = 0: a whole number from 1 to 4096",
         f'{path}:4: log.level = "a\\nb": "DEBUG", "INFO", "WARNING" or "ERROR"',
@@ -78,7 +78,7 @@ def test_each_fault_has_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_misspelt_variable_is_a_fault(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENKEEL__JOB__SHARDZ", "64")
-    assert main(["check-config"]) == 2
+    assert main(["config", "check"]) == 2
     assert capsys.readouterr().out == "EVENKEEL__JOB__SHARDZ: matches no key; did you mean EVENKEEL__JOB__SHARDS?\n"
 
 
@@ -90,12 +90,12 @@ def test_faults_of_the_alert_rules_are_told_along_with_those_of_the_file_that_na
     told = []
     for shards in (0, 1):
         path.write_text(f'[job]\nshards = {shards}\n[notify]\nalerts = "{tmp_path}/alerts.toml"\n')
-        assert main(["check-config", str(path)]) == 2
+        assert main(["config", "check", str(path)]) == 2
         told.append(capsys.readouterr().out.splitlines())
     of_alerts = f"{tmp_path}/alerts.toml:2: pages.storm_groups = 0: a whole number from 1 to 10000"
     assert told == [[f"{path}:2: job.shards = 0: a whole number from 1 to 4096", of_alerts], [of_alerts]]
     path.write_text('[notify]\nalerts = "/none.toml"\n')
-    assert main(["check-config", str(path)]) == 2
+    assert main(["config", "check", str(path)]) == 2
     assert capsys.readouterr().out == "/none.toml: cannot be read: No such file or directory\n"
 
 
@@ -110,9 +110,9 @@ def test_online_says_which_hosts_take_a_connection(tmp_path: Path, capsys: pytes
             f'[source]\nbootstrap_servers = "{there}"\n[notify]\nalerts = "{rules}"\n'
             '[collector]\nclusters = { prod = "no-such-host.invalid:9876, 127.0.0.1:1" }\n'
         )
-        assert main(["check-config", str(path)]) == 0
+        assert main(["config", "check", str(path)]) == 0
         assert "Hosts:" not in capsys.readouterr().out
-        assert main(["check-config", "--online", str(path)]) == 3
+        assert main(["config", "check", "--online", str(path)]) == 3
     said = capsys.readouterr().out
     assert f"source.bootstrap_servers: {there}: takes a connection" in said
     assert f"sinks[0] ops: {there}: takes a connection" in said

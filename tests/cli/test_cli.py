@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cli import COMMANDS, main
+from streaming.cli import main
+from streaming.cli.command_table import COMMANDS, FORMER
 
 EVENKEEL = [sys.executable, "-m", "streaming"]
 HEAVY = ("pyspark", "pandas", "pyarrow", "pydantic", "kafka", "deltalake", "rich", "msgspec")
@@ -28,7 +29,7 @@ def imported_by(*words: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split()[1:])
 
 
-@pytest.mark.parametrize("words", [["--help"], [], ["--version"], ["version"]])
+@pytest.mark.parametrize("words", [["--help"], [], ["--version"]])
 def test_help_and_version_import_nothing_heavy(words: list[str]) -> None:
     assert imported_by(*words) == set()
 
@@ -48,8 +49,7 @@ def test_help_is_quick() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ["check-config", "none.toml"],
-        ["conformance", "none.jsonl"],
+        ["config", "check", "none.toml"],
         ["replay", "none.jsonl", "--engine", "core"],
         ["collect"],
         ["forget", "g"],
@@ -75,12 +75,34 @@ def test_each_command_has_help_of_its_own(name: str, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out.startswith(f"usage: evenkeel {name} ")
 
 
-@pytest.mark.parametrize("words", [["zork"], ["check-config", "a", "b"], ["conformance"], ["version", "--zork"]])
+@pytest.mark.parametrize("words", [["zork"], ["config", "check", "a", "b"], ["replay"], ["jars", "--zork"]])
 def test_wrong_usage_ends_with_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(words)
     assert ended.value.code == 2
     assert "usage: evenkeel" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_a_former_command_answers_with_what_to_use_now(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--config", "x.toml"])
+    assert ended.value.code == 2
+    assert FORMER[name] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [("inspcet", "did you mean 'inspect'?"), ("colect", "did you mean 'collect'?"), ("zork", "--help' has all")],
+)
+def test_a_mistyped_command_gets_its_nearest(typed: str, answer: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([typed])
+    assert answer in capsys.readouterr().err
+
+
+def test_no_more_than_twenty_commands_are_left() -> None:
+    assert len(COMMANDS) <= 20
 
 
 def test_refusal_is_one_message_on_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,7 +164,7 @@ def test_interruption_is_quiet(tmp_path: Path) -> None:
 
 
 def test_version_names_what_it_runs_on(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["version"]) == 0
+    assert main(["--version"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[:2]] == ["evenkeel", "pyspark"]
     assert lines[-1].startswith(f"Python {sys.version_info.major}.{sys.version_info.minor}.")
@@ -152,7 +174,7 @@ def test_version_names_what_it_runs_on(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(("theirs", "pool"), [({}, "system"), ({"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, "mimalloc")])
 def test_pyarrow_uses_the_c_library_unless_the_user_chose(theirs: dict[str, str], pool: str) -> None:
     code = (
-        "from streaming.cli import main\nmain(['version'])\n"
+        "from streaming.cli import main\nmain(['--version'])\n"
         "import pyarrow\nprint(pyarrow.default_memory_pool().backend_name)"
     )
     environ = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"} | theirs
@@ -160,14 +182,9 @@ def test_pyarrow_uses_the_c_library_unless_the_user_chose(theirs: dict[str, str]
     assert done.stdout.splitlines()[-1] == pool
 
 
-def test_conformance_passes_its_exit_code_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["conformance", str(tmp_path / "none")]) == 2
-    assert "none" in capsys.readouterr().out
-
-
 @pytest.mark.slow
 def test_run_as_a_script_nothing_of_ours_stands_in_for_pythons_own() -> None:
     """As spark-submit runs it: the script's folder comes first on the path, and holds an ``inspect``."""
     script = Path(__file__).parents[2] / "streaming" / "__main__.py"
-    done = subprocess.run([sys.executable, script, "check-config"], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, script, "config", "check"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cli import COMMANDS, main
+from streaming.cli import main
+from streaming.cli.command_table import COMMANDS
 from streaming.cli.completion import SHELLS, script
 
 OFFERED = """

@@ -21,7 +21,7 @@ def test_the_first_configuration_is_accepted(tmp_path: Path, capsys: pytest.Capt
     printed = capsys.readouterr().out
     assert printed == (CONF / "evenkeel.toml").read_text("utf-8")
     (tmp_path / "my.toml").write_text(printed, "utf-8")
-    assert main(["check-config", str(tmp_path / "my.toml")]) == 0
+    assert main(["config", "check", str(tmp_path / "my.toml")]) == 0
 
 
 def test_export_writes_every_file_and_names_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

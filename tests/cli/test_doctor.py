@@ -57,7 +57,7 @@ def test_something_is_wrong(cluster: FakeCluster, tmp_path: Path, capsys: pytest
     (wrong,) = [check for check in report["checks"] if check["verdict"] == "wrong"]
     assert (wrong["area"], wrong["what"], wrong["where"]) == ("rocketmq", "name server", f"prod {NOWHERE}")
     assert wrong["mend"]
-    assert {check["area"] for check in report["checks"]} == {"machine", "kafka", "rocketmq", "processes"}
+    assert {check["area"] for check in report["checks"]} == {"machine", "kafka", "rocketmq", "upgrade", "processes"}
 
 
 def test_configuration_that_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

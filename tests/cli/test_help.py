@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cli import COMMANDS, EXAMPLES, main, parser_with
+from streaming.cli import main, parser_with
+from streaming.cli.command_table import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 RECORDING = ROOT / "streaming" / "demo" / "recordings" / "d_sameid.jsonl.gz"
@@ -23,7 +24,7 @@ def test_help_has_an_example_in_one_line_and_no_markup(
     with pytest.raises(SystemExit):
         main([command, "--help"])
     said = capsys.readouterr().out
-    assert said.endswith(f"example:\n  {EXAMPLES[command]}\n")
+    assert said.endswith(f"example:\n  {COMMANDS[command].example}\n")
     assert "`" not in said
     assert "**" not in said
 
@@ -33,7 +34,7 @@ def test_examples_are_what_commands_take(command: str, monkeypatch: pytest.Monke
     (tmp_path / "in").touch()
     with (tmp_path / "in").open() as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
-        pieces = [shlex.split(piece.split(" > ")[0]) for piece in EXAMPLES[command].split(" | ")]
+        pieces = [shlex.split(piece.split(" > ")[0]) for piece in COMMANDS[command].example.split(" | ")]
         ours = [words[1:] for words in pieces if words[0] == "evenkeel"]
         assert command in [words[0] for words in ours]
         for words in ours:
@@ -56,7 +57,7 @@ def test_standard_input_and_output_are_files() -> None:
     assert f"{len(lines)} events of 3 groups" in replayed.stdout.decode().replace("rounds and ", "")
     recorded = evenkeel("replay", "-", "--engine", "core", "--json", given=RECORDING.read_bytes())
     assert b"SAME_CLIENT_ID" in recorded.stdout
-    refused = evenkeel("check-config", "-", given=b"[job]\nshards = 0\n")
+    refused = evenkeel("config", "check", "-", given=b"[job]\nshards = 0\n")
     assert b"standard input:2: job.shards = 0" in refused.stdout
     twice = evenkeel("plan", "--from", "-", "--config", "-", "--join", "1", given=b"{}")
     assert b"standard input is one file" in twice.stderr

@@ -30,9 +30,9 @@ def installed(site_packages: Path, distribution: str, *files: str) -> None:
 
 
 def run(*path: Path) -> "subprocess.CompletedProcess[str]":
-    """``evenkeel version`` with these folders before those of Python."""
+    """``evenkeel --version`` with these folders before those of Python."""
     environment = OUTSIDE | {"PYTHONPATH": ":".join(map(str, path))}
-    code = "import sys; from streaming.cli import main; sys.exit(main(['version']))"
+    code = "import sys; from streaming.cli import main; sys.exit(main(['--version']))"
     return subprocess.run([sys.executable, "-c", code], cwd="/", env=environment, capture_output=True, text=True)
 
 
@@ -71,7 +71,7 @@ def test_what_pip_had_begun_to_remove_owns_nothing(site_packages: Path) -> None:
     assert list(other_owners(site_packages)) == []
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["check-config", "none.toml"]])
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["config", "check", "none.toml"]])
 def test_it_is_looked_at_before_every_command(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], site_packages: Path
 ) -> None:

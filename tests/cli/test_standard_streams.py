@@ -26,10 +26,8 @@ COMMANDS = {
     "help": ["--help"],
     "help of a command": ["inspect", "--help"],
     "--version": ["--version"],
-    "version": ["version"],
-    "check-config": ["check-config"],
-    "check-config refuses": ["check-config", "{folder}/faulty.toml"],
-    "conformance": ["conformance", "{folder}/vectors.jsonl"],
+    "config check": ["config", "check"],
+    "config check refuses": ["config", "check", "{folder}/faulty.toml"],
     "replay": ["replay", str(RECORDING), "--engine", "core"],
     "simulate": ["simulate", "--groups", "1", "--seconds", "5", "--to", "{folder}/simulated.jsonl"],
     "plan": ["plan", "--from", "{folder}/group.json", "--leave", "y"],
@@ -51,7 +49,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     folder = tmp_path_factory.mktemp("place")
     (folder / "group.json").write_text(GROUP)
     (folder / "faulty.toml").write_text("[job]\nshards = 0\n")
-    (folder / "vectors.jsonl").write_text("")
     teller = Teller("g")
     teller.queue(0, 0, "MATCH")
     commit(folder / "tables" / "facts", teller.facts)
@@ -104,7 +101,7 @@ def test_output_that_does_not_fit_on_the_disk_is_one_message(name: str, place: d
 
 
 def test_output_that_was_closed_is_one_message_and_no_other_file_gets_it(place: dict[str, str]) -> None:
-    command = " ".join([*EVENKEEL, "version", ">&-"])
+    command = " ".join([*EVENKEEL, "--version", ">&-"])
     done = subprocess.run(["sh", "-c", command], cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (
         REFUSED,
@@ -144,7 +141,7 @@ def test_output_keeps_its_encoding_and_shows_what_a_terminal_cannot(tmp_path: Pa
     (tmp_path / "x.toml").write_text('[job]\n"分片" = 1\n', encoding="utf-8")
     for encoding, shown in (("ascii", rb"job.\u5206\u7247 = 1"), ("utf-8", "job.分片 = 1".encode())):
         done = subprocess.run(
-            [*EVENKEEL, "check-config", str(tmp_path / "x.toml")],
+            [*EVENKEEL, "config", "check", str(tmp_path / "x.toml")],
             cwd=ROOT,
             env={**os.environ, "PYTHONIOENCODING": encoding},
             capture_output=True,

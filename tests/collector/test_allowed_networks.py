@@ -118,5 +118,5 @@ def test_dry_run_names_who_is_outside(listener: Listener, tmp_path: Path, capsys
 def test_name_server_outside_is_refused_at_the_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.toml"
     path.write_text('[collector]\nclusters = { prod = "10.0.0.1:9876; ns.example:9876" }\nnetworks = ["10.1.0.0/16"]\n')
-    assert main(["check-config", str(path)]) == 2
+    assert main(["config", "check", str(path)]) == 2
     assert "10.0.0.1 is in none" in capsys.readouterr().out

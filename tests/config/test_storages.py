@@ -20,7 +20,7 @@ def test_check_config_refuses_what_ends_in_a_class_not_found(
     text = '[tables]\npath = "s3a://bucket/tables"\n[job]\ncheckpoint = "gs://bucket/checkpoint"\n'
     path = tmp_path / "x.toml"
     path.write_text(text)
-    assert main(["check-config", str(path)]) == 2
+    assert main(["config", "check", str(path)]) == 2
     tables, checkpoint = capsys.readouterr().out.splitlines()
     assert tables == f'{path}:2: tables.path = "s3a://bucket/tables": {NEEDED}'
     assert "gs:// needs its jars" in checkpoint
@@ -29,14 +29,14 @@ def test_check_config_refuses_what_ends_in_a_class_not_found(
     assert NEEDED in capsys.readouterr().err
     jars = f'[spark.settings]\n"spark.jars.packages" = "{AWS}"\n"spark.jars" = "/opt/gcs-connector-hadoop3.jar"\n'
     path.write_text(text + jars)
-    assert main(["check-config", str(path)]) == 0
+    assert main(["config", "check", str(path)]) == 0
 
 
 def test_file_manager_that_hides_failed_writes_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.toml"
     manager = f"org.apache.spark.internal.io.cloud.{ABORTABLE}"
     path.write_text(f'[spark.settings]\n"{FILE_MANAGER}" = "{manager}"\n')
-    assert main(["check-config", str(path)]) == 2
+    assert main(["config", "check", str(path)]) == 2
     said = capsys.readouterr().out
     assert "takes a write that failed for a success" in said
     assert ABORTABLE in said

@@ -100,7 +100,7 @@ def test_it_sends_to_chat(start: Start, tmp_path: Path) -> None:
         '[[sinks]]\nname = "chat"\nkind = "dingtalk"\nsecret = { file = "/etc/evenkeel/address" }\n'
         '[[routes]]\nsinks = ["chat"]\n'
     )
-    check = start("check-config", "/etc/evenkeel/evenkeel.toml")
+    check = start("config", "check", "/etc/evenkeel/evenkeel.toml")
     assert check.wait(PATIENCE_S) == 0, check.log
 
 
@@ -109,7 +109,7 @@ def test_the_first_commands_work_and_write_nothing_outside_the_volume(start: Sta
     assert version.wait(PATIENCE_S) == 0
     assert re.fullmatch(said_version("[0-9a-f]{12}( with uncommitted changes)?"), version.log)
     assert start("config", "export", "files").wait(PATIENCE_S) == 0
-    assert start("check-config", "files/evenkeel.toml").wait(PATIENCE_S) == 0
+    assert start("config", "check", "files/evenkeel.toml").wait(PATIENCE_S) == 0
     refused = start("config", "export", "/etc/evenkeel")
     assert refused.wait(PATIENCE_S) == 2
     assert "Read-only file system" in refused.log

@@ -96,10 +96,10 @@ def test_evenkeel_accepts_the_configuration(
     name: str, on_this_machine: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = on_this_machine(name)
-    status = main(["check-config", str(path)])
+    status = main(["config", "check", str(path)])
     assert status == 0, capsys.readouterr().out
     path.write_text(path.read_text().replace("bootstrap_servers", "bootstrap_server"))
-    assert main(["check-config", str(path)]) == 2
+    assert main(["config", "check", str(path)]) == 2
 
 
 @each
@@ -114,7 +114,7 @@ def test_evenkeel_accepts_what_the_environment_overrides(
         for variable in container["env"]:
             if variable["name"].startswith("EVENKEEL__"):
                 monkeypatch.setenv(variable["name"], variable["value"].replace("/etc/evenkeel", str(path.parent)))
-    status = main(["check-config", str(path)])
+    status = main(["config", "check", str(path)])
     assert status == 0, capsys.readouterr().out
 
 

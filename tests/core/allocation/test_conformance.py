@@ -1,4 +1,4 @@
-"""`evenkeel conformance`: that it passes what is right, and that nothing wrong slips through."""
+"""``testing.conformance``: that it passes what is right, and that nothing wrong slips through."""
 
 import gzip
 import json
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from streaming.cli.conformance import SHOWN_MISMATCHES, run_conformance
 from streaming.core.allocation.together import Allocation
+from testing.conformance import SHOWN_MISMATCHES, run_conformance
 
 VECTORS = Path(__file__).parent / "vectors.jsonl.gz"
 Line = dict[str, Any]
@@ -73,7 +73,7 @@ def test_every_answer_of_rocketmq_is_ours() -> None:
 def test_one_wrong_answer_in_every_case_is_found_in_every_case(
     lines: list[Line], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streaming.cli.conformance.SHOWN_MISMATCHES", len(lines) + 1)
+    monkeypatch.setattr("testing.conformance.SHOWN_MISMATCHES", len(lines) + 1)
     code, printed = run(*map(with_one_answer_wrong, lines))
     assert code == 1
     assert printed[-1] == "mismatches 1021"
@@ -133,7 +133,7 @@ def test_a_pass_for_all_clients_that_says_something_else_is_found(
 ) -> None:
     line = named(lines, "one-consumer", "AVG")
     (client_id,) = line["clientIds"]
-    monkeypatch.setattr("streaming.cli.conformance.allocate_all", lambda *_: Allocation((client_id,), ((),)))
+    monkeypatch.setattr("testing.conformance.allocate_all", lambda *_: Allocation((client_id,), ((),)))
     code, printed = run(line)
     assert code == 1
     assert printed[0] == f'mismatch {line["id"]} one-consumer AVG: all clients in one pass, "{client_id}"'

@@ -9,7 +9,7 @@ import pytest
 
 from streaming.core.allocation.strategy import NULL_POINTER, AllocationError, Strategy
 from streaming.core.allocation.together import Allocation, allocate_all, sort_client_ids, sort_queues
-from streaming.core.allocation.vectors import CONSTRUCTOR, Answer, Case, read_case
+from testing.vectors import CONSTRUCTOR, Answer, Case, read_case
 
 VECTORS = Path(__file__).parent / "vectors.jsonl.gz"
 STRATEGIES = ("AVG", "AVG_BY_CIRCLE", "CONFIG", "CONSISTENT_HASH", "MACHINE_ROOM", "MACHINE_ROOM_NEARBY")

@@ -1,6 +1,8 @@
-"""Recompute the answers of RocketMQ's own strategy classes: 0 if all are equal, 1 if any differs."""
+"""Recompute the answers of RocketMQ's own strategy classes: python -m testing.conformance FILE.
 
-import argparse
+It ends with 0 if all answers are equal, 1 if any differs, 2 if the file cannot be read.
+"""
+
 import gzip
 import json
 import sys
@@ -11,13 +13,11 @@ from pathlib import Path
 from typing import TextIO
 
 from schemas.identity import queue_order
-from streaming.cli.options import readable
 from streaming.core.allocation.by_config import ByConfig
 from streaming.core.allocation.strategy import NULL_POINTER, AllocationError
 from streaming.core.allocation.together import allocate_all, sort_client_ids, sort_queues
-from streaming.core.allocation.vectors import CONSTRUCTOR, Answer, Case, read_case
 from streaming.errors import SourceError
-from streaming.progress import waiting
+from testing.vectors import CONSTRUCTOR, Answer, Case, read_case
 
 SHOWN_MISMATCHES = 20
 SHOWN_ITEMS = 10
@@ -26,20 +26,6 @@ SHOWN_ITEMS = 10
 Said = Answer | tuple[str, ...]
 # The name of the compared value, the file's value, ours.
 Pair = tuple[str, Said, Said]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file",
-        type=readable,
-        metavar="FILE",
-        help="vectors, one JSON case a line, also compressed; - is standard input",
-    )
-
-
-def run(arguments: argparse.Namespace) -> int:
-    with waiting(f"Computing the cases of {arguments.file}"):
-        return run_conformance(arguments.file, sys.stdout)
 
 
 def run_conformance(path: Path, out: TextIO) -> int:
@@ -177,3 +163,7 @@ def _text(said: Said, start: int) -> str:
 def _print(text: str, out: TextIO) -> None:
     """Print ASCII, since ids may hold what a terminal cannot show."""
     print(text.encode("ascii", "backslashreplace").decode(), file=out)
+
+
+if __name__ == "__main__":
+    sys.exit(run_conformance(Path(sys.argv[1]), sys.stdout))
