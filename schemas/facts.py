@@ -430,9 +430,6 @@ class GroupFact(Payload, frozen=True, kw_only=True):
         "finding -> how many of these are queues of retry topics in which no message waits, so that no alert names"
         " them; null in rows of an older evenkeel",
     ] = None
-    slot: Annotated[
-        int | None, "the slot of which its newest round came, where collectors share the cluster; else null", NO_COLUMN
-    ] = None
     polls: Annotated[
         tuple[BrokerPolls, ...],
         "where its clients poll, if they own no queue: at most 200 brokers of topics; empty: brokers have not said",
@@ -520,14 +517,6 @@ class Contradiction(Struct, frozen=True, omit_defaults=True):
     ahead_ms: int = 0
 
 
-class SlotHealth(Struct, frozen=True):
-    """A slot of a cluster that collectors share, with groups that had members by their newest round of it."""
-
-    slot: int
-    groups: int
-    newest_round_ts: int
-
-
 class HealthFact(Payload, frozen=True, kw_only=True):
     """The health of evenkeel, for each cluster about every 15 s. If none comes, ``monitor_blind`` is paged.
 
@@ -572,9 +561,6 @@ class HealthFact(Payload, frozen=True, kw_only=True):
         int, "number of rounds refused since the row before because they contradict those of another producer"
     ] = 0
     contradiction: Annotated[Contradiction | None, "the newest of these rounds; null: none", NO_COLUMN] = None
-    slots: Annotated[
-        tuple[SlotHealth, ...], "where collectors share the cluster: its slots that have groups with members", NO_COLUMN
-    ] = ()
 
 
 PAYLOADS = tuple(Payload.__subclasses__())  # in the order of this file, which is that of their columns

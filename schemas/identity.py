@@ -1,12 +1,10 @@
 """Names of RocketMQ's things, and the order in which RocketMQ sorts them."""
 
-from functools import lru_cache
 from typing import NamedTuple
 
 RETRY_TOPIC_PREFIX = "%RETRY%"
 REVIVE_GROUP = "CID_RMQ_SYS_REVIVE_GROUP"  # by which brokers read what POP left unacknowledged (PopAckConstants)
 PROXY_PREFIX = "proxy "  # a broker's name has no blank
-SLOT_DIGITS_AT_MOST = 3  # a cluster has four slots
 
 
 class MessageQueue(NamedTuple):
@@ -46,19 +44,6 @@ def popped_topic(group: str, topic: str) -> str | None:
     """
     own = retry_topic(group)
     return topic[len(own) + 1 :] if topic.startswith((f"{own}_", f"{own}+")) else None
-
-
-def producer_of_slot(producer: str, slot: int) -> str:
-    """The name of a producer that asks one slot of a cluster, where collectors share it."""
-    return f"{producer}/{slot}"
-
-
-@lru_cache(maxsize=1_024)
-def slot_of(producer: str) -> int | None:
-    """The slot that the producer asks; None: its name has none, so it asks whole clusters. Anybody may name one."""
-    _, slash, slot = producer.rpartition("/")
-    is_slot = slash and slot.isascii() and slot.isdecimal() and len(slot) <= SLOT_DIGITS_AT_MOST
-    return int(slot) if is_slot else None
 
 
 def proxy_name(address: str) -> str:

@@ -4,7 +4,7 @@ Facts may come in any order and more than once: of a group, the fact with the la
 health has no such number, so its time counts. The pages, ``explain`` and the notifier all use this module.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +20,6 @@ from schemas.facts import (
     MembershipFact,
     Payload,
     QueueFact,
-    SlotHealth,
 )
 from streaming.core.alerts.phases import AlertReason
 from streaming.notices.notice import OpenAlert
@@ -59,21 +58,13 @@ class KnownGroup(Struct, frozen=True):
         return self.cluster, self.group
 
 
-class SlotSeen(Struct, frozen=True):
-    """The newest health of a slot, of which ``groups`` are seen. ``rounds_ts``: of the newest fact with a new round."""
-
-    groups: int
-    newest_round_ts: int
-    rounds_ts: int
-
-
 class ClusterHealth(Struct, frozen=True, rename={"health_ts": "heard_ts", "rounds_ts": "covering_ts"}):
     """The health of a cluster by the job's clock, epoch ms. ``rounds_ts``: of the newest fact that counts a round.
 
     ``newest``: the fact of ``health_ts``. ``newest_round_ts``: until when evenkeel has seen the cluster. ``failed_ts``
     and ``failure``: when the job ended with which error, if it has written nothing since. ``contradicted_since_ts`` and
-    ``contradicted_ts``: of the first and the newest fact that counts rounds that contradict others. ``slots``: where
-    collectors share the cluster. In the notifier's files the fields keep the names that earlier versions wrote.
+    ``contradicted_ts``: of the first and the newest fact that counts rounds that contradict others. In the notifier's
+    files the fields keep the names that earlier versions wrote.
     """
 
     health_ts: int
@@ -85,7 +76,6 @@ class ClusterHealth(Struct, frozen=True, rename={"health_ts": "heard_ts", "round
     contradicted_since_ts: int | None = None
     contradicted_ts: int | None = None
     contradiction: Contradiction | None = None
-    slots: dict[int, SlotSeen] = {}
 
     @property
     def ts(self) -> int:
@@ -160,12 +150,6 @@ def newest_group(facts: Iterable[Fact]) -> KnownGroup | None:
     return known
 
 
-def slot_in(facts: Iterable[Fact]) -> int | None:
-    """The slot of the one group that the facts are of; None: its cluster is not shared, or that is not known."""
-    known = newest_group(facts)
-    return None if known is None else known.status.slot
-
-
 def group_after(known: KnownGroup | None, fact: Fact, status: GroupFact) -> KnownGroup:
     if known is None:
         return KnownGroup(fact.cluster, fact.group, fact.seq, fact.ts, fact.ts, True, status, fact.ts)
@@ -196,18 +180,7 @@ def health_after(known: ClusterHealth | None, fact: Fact, health: HealthFact) ->
     if health.status == FAILED:
         return replace(known, newest_round_ts=seen_ts, failed_ts=fact.ts, failure=health.detail or "")
     rounds_ts = fact.ts if health.rounds else known.rounds_ts
-    slots = _slots_after(known.slots, fact.ts, health) if health.rounds else known.slots
-    return _contradicted(ClusterHealth(fact.ts, rounds_ts, seen_ts, health, slots=slots), known, health)
-
-
-def _slots_after(known: Mapping[int, SlotSeen], ts: int, health: HealthFact) -> dict[int, SlotSeen]:
-    """A job that has just started names none before its first rounds."""
-
-    def after(before: SlotSeen | None, now: SlotHealth) -> SlotSeen:
-        is_same = before is not None and before.newest_round_ts == now.newest_round_ts
-        return SlotSeen(now.groups, now.newest_round_ts, before.rounds_ts if before and is_same else ts)
-
-    return {one.slot: after(known.get(one.slot), one) for one in health.slots}
+    return _contradicted(ClusterHealth(fact.ts, rounds_ts, seen_ts, health), known, health)
 
 
 def _contradicted(seen: ClusterHealth, known: ClusterHealth, health: HealthFact) -> ClusterHealth:

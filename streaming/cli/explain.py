@@ -12,7 +12,6 @@ from streaming.explain.group_text import lines_of
 from streaming.explain.read_facts import read_group, read_monitor
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.explain.times import parse_moment
-from streaming.newest_facts import slot_in
 from streaming.progress import waiting
 from streaming.snapshots.screen import json_line, show
 from streaming.wording.names import plain
@@ -48,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     if faults:
         raise SourceError("\n".join(faults))
     with waiting(f"Reading {tables}"):
-        monitor = read_monitor(tables, facts[0].cluster, at and at.ts, slot_in(facts))
+        monitor = read_monitor(tables, facts[0].cluster, at and at.ts)
     group = snapshot_of(facts, at and at.ts, monitor)
     if arguments.json:
         print(json_line(group))

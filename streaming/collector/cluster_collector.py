@@ -49,17 +49,12 @@ class Pace:
 
 
 class Watched(NamedTuple):
-    """A cluster that is asked, and how; or one ``slot`` of it, where several collectors share it."""
+    """A cluster that is asked, and how."""
 
     cluster: str
     policy: Policy
     probe: ClusterProbe
     counts: ClusterCounts
-    slot: int | None = None
-
-    @property
-    def name(self) -> str:
-        return self.cluster if self.slot is None else f"{self.cluster}/{self.slot}"
 
 
 class Permission:
@@ -115,19 +110,19 @@ class ClusterCollector:
             finally:
                 self._leadership.stopped()
             while not stop.is_set():
-                log.info("%s: another collector asks it now, or Kafka does not say which", self.watched.name)
+                log.info("%s: another collector asks it now, or Kafka does not say which", self.watched.cluster)
                 try:
                     self._prepare()
                     break
                 except CollectorError as error:  # a file of a secret or certificate that is written just now
-                    log.error("%s: %s", self.watched.name, error)
+                    log.error("%s: %s", self.watched.cluster, error)
                     self._went_on()
                     await asyncio.wait([stopping], timeout=PREPARES_EVERY_S)
         stopping.cancel()
 
     async def _lead(self, stop: asyncio.Event, stopping: "asyncio.Task[Any]") -> None:
         one = self.watched
-        log.info("%s: watching, a round every %g s", one.name, one.policy.interval_ms / 1000)
+        log.info("%s: watching, a round every %g s", one.cluster, one.policy.interval_ms / 1000)
         one.probe.recall(self._leadership.load(), self._leadership.slow_after_ms)
         one.counts.leads, self.leads_since_s = True, time.monotonic()
         try:
@@ -140,7 +135,7 @@ class ClusterCollector:
 
     async def _rounds(self, stop: asyncio.Event, stopping: "asyncio.Task[Any]") -> None:
         one, output = self.watched, self._output
-        pace = Pace(one.name, one.policy.interval_ms / 1000)
+        pace = Pace(one.cluster, one.policy.interval_ms / 1000)
         last_summary, losses = time.monotonic(), 0
         while not stop.is_set() and self._permission.may_ask():
             began = time.monotonic()
@@ -155,7 +150,7 @@ class ClusterCollector:
             self._went_on()
             if report is not None and time.monotonic() - last_summary >= SUMMARY_EVERY_S:
                 last_summary = time.monotonic()
-                _log_summary(one.name, report, output)
+                _log_summary(one.cluster, report, output)
             await self._unless_over(delay_s, {stopping})
 
     async def _round(self, stopping: "asyncio.Task[Any]") -> RoundReport | None:
@@ -170,7 +165,7 @@ class ClusterCollector:
             return None
         if (error := rounding.exception()) is not None:
             one.counts.failed += 1
-            log.error("%s: a round failed: %s", one.name, error, exc_info=error)
+            log.error("%s: a round failed: %s", one.cluster, error, exc_info=error)
             return None
         return rounding.result()
 

@@ -27,7 +27,7 @@ TopicItem = tuple[str, str, str, TopicLag]  # cluster, group, topic
 class ClusterCounts:
     """The counts of a cluster, as of its last round. The collector's loop replaces whole values; others read them.
 
-    ``leads`` false: this collector does not ask it now. ``slot``: of which slot, where several collectors share it.
+    ``leads`` false: this collector does not ask it now.
     """
 
     cluster: str
@@ -43,11 +43,6 @@ class ClusterCounts:
     silent: int = 0
     brokers_answer: bool = True
     not_asked: Counter[str] = field(default_factory=Counter)
-    slot: int | None = None
-
-    @property
-    def name(self) -> str:
-        return self.cluster if self.slot is None else f"{self.cluster}/{self.slot}"
 
     def round_ended(self, report: RoundReport, probe: ClusterProbe) -> None:
         self.rounds.observe(report.took_s)
@@ -70,7 +65,7 @@ class CollectorExposed:
     def series(self) -> Iterator[Series]:
         clusters = self.clusters()
         for one in clusters:
-            yield Series(m.LEADS, (label(one.name),), int(one.leads))
+            yield Series(m.LEADS, (label(one.cluster),), int(one.leads))
         clusters = [one for one in clusters if one.leads]
         for one in clusters:
             yield from _of_cluster(one)
@@ -88,11 +83,11 @@ class CollectorExposed:
                 continue
             longest_ms = MISSED_ROUNDS * one.interval_ms + PATIENCE_MS
             if one.round_ts is None:
-                yield f"cluster {one.name}: no round has ended yet"
+                yield f"cluster {one.cluster}: no round has ended yet"
             elif now - one.round_ts > longest_ms:
-                yield f"cluster {one.name}: no round has ended for {(now - one.round_ts) // 1000} s"
+                yield f"cluster {one.cluster}: no round has ended for {(now - one.round_ts) // 1000} s"
             elif not one.brokers_answer:
-                yield f"cluster {one.name}: no broker answers"
+                yield f"cluster {one.cluster}: no broker answers"
         if self.output is not None and self.output.is_away:
             yield "Kafka takes no events"
 
@@ -128,7 +123,7 @@ def _of_polls(cluster: str, group: str, topic: str, broker: str, waiting: int) -
 
 
 def _of_cluster(one: ClusterCounts) -> Iterator[Series]:
-    name = label(one.name)
+    name = label(one.cluster)
     for code, outcome, number in one.requests.counts():
         yield Series(m.REQUESTS, (name, code.name, outcome.value), number)
     for code, durations in one.requests.durations():

@@ -2,17 +2,15 @@
 
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from os import getpid
 from pathlib import Path
 from typing import NoReturn
 
-from schemas.identity import producer_of_slot
 from streaming.collector.failover.membership import Membership
 from streaming.collector.failover.reach import Reach
-from streaming.collector.failover.topic import connect, open_log
+from streaming.collector.failover.topic import connect
 from streaming.collector.output.kafka import KafkaOutput, make_producer
-from streaming.collector.probing.share import SLOTS, Log
 from streaming.collector.wire.acl import Credentials
 from streaming.config.options import producer_arguments
 from streaming.config.sections import Collector, Config
@@ -80,31 +78,14 @@ def kafka_output(config: Config, went_on: Callable[[], object]) -> KafkaOutput:
     return KafkaOutput(lambda: make_producer(servers, options), config.source.topic, limit_bytes, went_on)
 
 
-def slots(config: Config) -> dict[str, tuple[str, int | None]]:
-    """What is asked by one collector, by its name: a cluster; or a slot of a cluster, where collectors share them."""
-    if not config.collector.share:
-        return {cluster: (cluster, None) for cluster in name_servers(config)}
-    return {f"{cluster}/{slot}": (cluster, slot) for cluster in name_servers(config) for slot in range(SLOTS)}
-
-
-def logs(config: Config) -> dict[str, Log]:
-    """Of the clusters that collectors share."""
-    return {cluster: Log() for cluster in name_servers(config)} if config.collector.share else {}
-
-
-def membership(config: Config, logs: Mapping[str, Log], went_on: Callable[[], object]) -> Membership:
-    """Of the collectors that agree by the topic ``failover_topic``. Raises CollectorError as ``client_options``.
-
-    ``logs``: of the clusters that they share.
-    """
+def membership(config: Config, went_on: Callable[[], object]) -> Membership:
+    """Of the collectors that agree by the topic ``failover_topic``. Raises CollectorError as ``client_options``."""
     options, servers, topic = client_options(config), config.source.bootstrap_servers, config.collector.failover_topic
     return Membership(
-        slots(config),
+        name_servers(config),
         lambda assignor: connect(servers, options, topic, assignor),
         topic,
         Reach(config.collector.interval_seconds),
-        logs,
-        lambda: open_log(servers, options, topic, logs) if logs else None,
         went_on,
     )
 
@@ -125,7 +106,6 @@ def client_options(config: Config) -> dict[str, object]:
     return options
 
 
-def source_name(now_ms: int, slot: int | None = None) -> str:
-    """The life of this producer, for people too. Each slot of a cluster is a producer."""
-    name = f"collector {socket.gethostname()} {getpid()} {now_ms}"
-    return name[:255] if slot is None else producer_of_slot(name[:250], slot)
+def source_name(now_ms: int) -> str:
+    """The life of this producer, for people too."""
+    return f"collector {socket.gethostname()} {getpid()} {now_ms}"[:255]

@@ -5,7 +5,7 @@ import contextlib
 import gc
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,6 @@ from streaming.collector.probing import request_load
 from streaming.collector.probing.cluster_probe import ClusterProbe
 from streaming.collector.probing.memory import MemoryFile
 from streaming.collector.probing.policy import Policy, policy_of
-from streaming.collector.probing.share import SLOTS, WHOLE, Log, Share
 from streaming.collector.probing.standby_probe import is_answered
 from streaming.collector.probing.transport import Emit, Record
 from streaming.collector.signals import Signals, run_once
@@ -43,51 +42,26 @@ CLOSE_WITHIN_S = 10
 # New objects before Python searches them for cyclic garbage, and how many searches before older ones are searched, too.
 # Hardly anything here is cyclic. By the defaults (700, 10, 10) all that is known of groups is searched for nothing.
 GARBAGE_THRESHOLDS = (20_000, 20, 20)
-OUTPUT, MEMBERSHIP = "thread kafka", "thread collectors"  # parts of the work, beside the clusters or their slots
+OUTPUT, MEMBERSHIP = "thread kafka", "thread collectors"  # parts of the work, beside the clusters
 log = logging.getLogger(__name__)
 
 
 def watched(
-    config: Config,
-    cluster: str,
-    policy: Policy,
-    emit: Emit,
-    record: Record,
-    may_ask: Callable[[], bool] = lambda: True,
-    share: Share | None = None,
-    dropped: Callable[[str], object] = lambda _: None,
+    config: Config, cluster: str, policy: Policy, emit: Emit, record: Record, may_ask: Callable[[], bool] = lambda: True
 ) -> Watched:
-    """A probe of one cluster of the configuration, or of a share of it; ``dropped`` gets groups that left the share.
-
-    Raises CollectorError for what cannot be set up.
-    """
-    client = _client(config, may_ask, 1 if share is None else SLOTS)
-    slot = None if share is None else share.slot
-    source = from_config.source_name(client.clock.now_ms(), slot)
+    """A probe of one cluster of the configuration. Raises CollectorError for what cannot be set up."""
+    client = _client(config, may_ask)
+    source = from_config.source_name(client.clock.now_ms())
     names = from_config.name_servers(config)[cluster]
     proxies = server_list(config.collector.proxies.get(cluster, ""))
     probe = ClusterProbe(
-        cluster, policy, client, names, source, emit, record, share or WHOLE, dropped, proxies,
-        _metrics_pages(config, policy, may_ask),
-    )  # fmt: skip
-    counts = ClusterCounts(cluster, policy.interval_ms, client.counts, probe.shared.lags, slot=slot)
-    return Watched(cluster, policy, probe, counts, slot)
+        cluster, policy, client, names, source, emit, record, proxies, _metrics_pages(config, policy, may_ask)
+    )
+    counts = ClusterCounts(cluster, policy.interval_ms, client.counts, probe.shared.lags)
+    return Watched(cluster, policy, probe, counts)
 
 
-def _share(
-    slot: int, log_of_cluster: Log, leadership: Leadership, may_ask: Callable[[], bool], policy: Policy
-) -> Share:
-    """What it has to say is written only while it may ask."""
-
-    def write(key: str, value: bytes | None) -> None:
-        if not may_ask():
-            raise asyncio.CancelledError("another collector may ask now")
-        leadership.write_log(key, value)
-
-    return Share(slot, log_of_cluster, write, policy.report_empty_ms)
-
-
-def _client(config: Config, may_ask: Callable[[], bool], share_of: int = 1) -> RemotingClient:
+def _client(config: Config, may_ask: Callable[[], bool]) -> RemotingClient:
     collector = config.collector
     return RemotingClient(
         collector.timeout_seconds,
@@ -95,7 +69,6 @@ def _client(config: Config, may_ask: Callable[[], bool], share_of: int = 1) -> R
         from_config.credentials_of(collector),
         allowed=networks(collector.networks),
         may_ask=may_ask,
-        share_of=share_of,
     )
 
 
@@ -119,28 +92,20 @@ async def reaches(config: Config, cluster: str) -> bool:
 
 def collect(config: Config, recording: Path | None = None) -> None:
     """Until SIGTERM or SIGINT. Raises CollectorError for what cannot be set up; afterwards nothing ends it."""
-    slots, logs = from_config.slots(config), from_config.logs(config)
-    state = ServiceState([*slots, *_threads(config)], lambda: exposed.troubles())
+    state = ServiceState([*from_config.name_servers(config), *_threads(config)], lambda: exposed.troubles())
     # the events are sent before another collector takes over
     with (
-        _leaderships(config, logs, partial(state.went_on, MEMBERSHIP)) as leaderships,
+        _leaderships(config, partial(state.went_on, MEMBERSHIP)) as leaderships,
         _outputs(config, recording, partial(state.went_on, OUTPUT)) as (emit, record, output),
     ):
         collectors: list[ClusterCollector] = []
-
-        def make(name: str, may_ask: Callable[[], bool]) -> Watched:
-            cluster, slot = slots[name]
-            policy = policy_of(config, cluster)
-            share = None if slot is None else _share(slot, logs[cluster], leaderships[name], may_ask, policy)
-            dropped = (lambda _: None) if output is None else partial(output.backlog.end_round, cluster)
-            return watched(config, cluster, policy, emit, record, may_ask, share, dropped)
-
         exposed = CollectorExposed(
             lambda: [one.watched.counts for one in collectors], config.metrics.series_limit, output, now_ms
         )
         for name, leadership in leaderships.items():
-            reaching, went_on = partial(reaches, config, slots[name][0]), partial(state.went_on, name)
-            collectors.append(ClusterCollector(partial(make, name), reaching, leadership, output, went_on))
+            make = partial(watched, config, name, policy_of(config, name), emit, record)
+            reaching, went_on = partial(reaches, config, name), partial(state.went_on, name)
+            collectors.append(ClusterCollector(make, reaching, leadership, output, went_on))
         over = Event()
         with Signals() as signals:
             start_serving(config.metrics.address(), Exposed("collect", [exposed.series], exposed.troubles), over)
@@ -173,18 +138,16 @@ def garbage_searched_seldom() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _leaderships(
-    config: Config, logs: Mapping[str, Log], went_on: Callable[[], object]
-) -> Iterator[dict[str, Leadership]]:
-    """By cluster, or by slot of a cluster: alone, or elected where several collectors agree by a topic."""
+def _leaderships(config: Config, went_on: Callable[[], object]) -> Iterator[dict[str, Leadership]]:
+    """By cluster: alone, or elected where several collectors agree by a topic."""
     names, folder = from_config.name_servers(config), Path(config.collector.state)
     if not config.collector.failover_topic:
         yield {name: Alone(MemoryFile(folder, name)) for name in names}
         return
-    collectors = from_config.membership(config, logs, went_on)
+    collectors = from_config.membership(config, went_on)
     collectors.start()
     try:
-        yield {name: Elected(name, collectors) for name in from_config.slots(config)}
+        yield {name: Elected(name, collectors) for name in names}
     finally:
         collectors.close()
 
@@ -202,13 +165,12 @@ def dry_run(config: Config) -> Iterator[Footprint]:
     async def footprint(cluster: str) -> Footprint:
         policy = policy_of(config, cluster)
         silent = replace(policy, running_info_ms=0, offsets_ms=0, spreads=False)
-        slots = SLOTS if config.collector.share else 1
         found = watched(config, cluster, silent, lambda _: None, lambda _: None)
         try:
             report = await found.probe.round()
             said = [f"  no answer of {who}: {why}" for who, why in report.silent.items()]
             return Footprint(
-                (*request_load.lines(cluster, *found.probe.load(policy, slots)), *said),
+                (*request_load.lines(cluster, *found.probe.load(policy)), *said),
                 bool(found.probe.brokers.addresses) and not report.silent,
             )
         finally:
@@ -248,11 +210,11 @@ async def _collect_all(collectors: list[ClusterCollector], signals: Signals) -> 
 
 def _source(collectors: list[ClusterCollector], cluster: str, group: str) -> str | None:
     """This collector's own source, of a group that it has asked for so long that the newest events cannot be those of
-    the collector before it. None: another collector may ask the group.
+    the collector before it. None: another collector may ask the group, also one whose ``include`` has it.
     """
     since_s = time.monotonic() - 2 * LOOK_BACK_MS / 1000
     for one in collectors:
-        probe = one.watched.probe
-        if one.watched.cluster == cluster and one.leads_since_s < since_s and probe.share.has_always_had(group):
-            return probe.translation.source
+        watched = one.watched
+        if watched.cluster == cluster and one.leads_since_s < since_s and watched.policy.covers(group):
+            return watched.probe.translation.source
     return None

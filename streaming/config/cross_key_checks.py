@@ -161,9 +161,6 @@ def _collector(collector: Collector, topic: str) -> Iterator[Broken]:
         yield Broken(keys, collector.timeout_seconds, allowed)
     if collector.failover_topic:
         yield from _failover(collector, topic)
-    elif collector.share:
-        allowed = "false where collector.failover_topic is empty: by that topic collectors agree who asks which groups"
-        yield Broken(_keys("collector.share", "collector.failover_topic"), True, allowed)
     if collector.idle_offsets_seconds < collector.offsets_seconds:
         keys = _keys("collector.idle_offsets_seconds", "collector.offsets_seconds")
         allowed = f"at least collector.offsets_seconds, {collector.offsets_seconds:g}"

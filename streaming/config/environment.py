@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
 from streaming.config.config_errors import NO_VALUE, Fault, KeyPath, key_text
-from streaming.config.keys import closest_key, field_at
+from streaming.config.keys import REMOVED, closest_key, field_at
 from streaming.config.options import kafka_name
 from streaming.config.secrets import text_file_fault
 from streaming.config.sections import Config
@@ -55,9 +55,7 @@ def read_environment(environ: Mapping[str, str]) -> Overrides:
                 names[_as_in_file(key)] = name
                 values[variable(key)] = text
             else:
-                near = closest_key(key_text(key))
-                meant = f"did you mean {variable(near)}?" if near else f"it is {PREFIX}SECTION{DELIMITER}KEY"
-                faults.append(Fault(name, (), NO_VALUE, f"matches no key; {meant}"))
+                faults.append(Fault(name, (), NO_VALUE, REMOVED.get(key) or _unknown(key)))
     source = _Source(values)
     return Overrides({section: _typed((section,), value) for section, value in source().items()}, names, faults)
 
@@ -78,6 +76,12 @@ class _Source(EnvSettingsSource):
             return json.loads(value)
         except (ValueError, RecursionError):
             return value
+
+
+def _unknown(key: tuple[str, ...]) -> str:
+    near = closest_key(key_text(key))
+    meant = f"did you mean {variable(near)}?" if near else f"it is {PREFIX}SECTION{DELIMITER}KEY"
+    return f"matches no key; {meant}"
 
 
 def _names_a_file(key: tuple[str, ...]) -> bool:

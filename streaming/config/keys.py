@@ -11,6 +11,12 @@ from pydantic.fields import FieldInfo
 from streaming.config.config_errors import KeyPath, key_text
 from streaming.config.sections import Config
 
+_SHARE = (
+    "removed in evenkeel 0.3.0: delete the key. Where it was true, divide the groups between two configurations by "
+    "include and exclude (docs/collector.md, A cluster for two configurations)"
+)
+REMOVED: dict[KeyPath, str] = {("collector", "share"): _SHARE}  # keys of an older evenkeel, and what to do instead
+
 
 def field_at(key: KeyPath, root: type[BaseModel] = Config) -> FieldInfo | None:
     """The definition of a key; for one inside a free table, that of the table. None: the key does not exist."""
@@ -48,7 +54,9 @@ def changed_keys(before: BaseModel, after: BaseModel) -> list[KeyPath]:
 
 
 def suggestion(key: KeyPath, root: type[BaseModel] = Config) -> str:
-    """A text with the key that was probably meant by an unknown key."""
+    """A text with the key that was probably meant by an unknown key, or with what became of a removed one."""
+    if root is Config and key in REMOVED:
+        return REMOVED[key]
     *table, last = key
     field = field_at(tuple(table), root)
     beside = list((_inner(field.annotation) if field else root).model_fields)

@@ -101,7 +101,6 @@ class Collector(values.Section):
     state: values.LocalFolder = "data/collector"
     memory_mb: int = Field(64, ge=1, le=65_536)
     failover_topic: values.TopicIfAny = ""
-    share: bool = False
     kafka: ProducerOptions = Field(default_factory=dict)
 
 

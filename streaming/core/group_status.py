@@ -16,7 +16,6 @@ from streaming.core.findings.queue_findings import TopicFindings
 from streaming.core.findings.verdict import GroupFinding, Verdict
 from streaming.core.polls_told import note_polls_told, number_popped, polls_of_group
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import slot_of_newest_round
 from streaming.core.waiting import has_group_news, note_group_told, pop_lag, waiting_of_group
 
 REPEAT_STATUS_MS = 3_600_000  # distinguishes a group at rest from one without rounds
@@ -76,11 +75,8 @@ def emit_group_status(
         reason=None if reason is None else reason.kind.value,
         reason_details=None if reason is None else reason.details,
         retry_counts=dict(sorted(retry_counts.items())),
-        slot=slot_of_newest_round(state),
     )
     shown = f"{fact.status} {fact.members} {fact.counts} {fact.brokers_covered}"
-    if fact.slot is not None:
-        shown += f" /{fact.slot}"
     if retry_counts:
         shown += f" {fact.retry_counts}"
     if popped := number_popped(group):

@@ -11,14 +11,7 @@ from streaming.core.alerts.lifecycle import end_forgotten
 from streaming.core.member_facts import absent_member
 from streaming.core.settings import Timing
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import (
-    NOT_EMITTED,
-    Client,
-    GroupState,
-    Topic,
-    left_the_route,
-    slot_of_newest_round,
-)
+from streaming.core.state.group_state import NOT_EMITTED, Client, GroupState, Topic, left_the_route
 from streaming.core.state.members import is_listed
 from streaming.core.state.offsets import is_seen_lately
 from streaming.core.state.queue_state import Queue
@@ -99,13 +92,10 @@ def _abandoned_brokers(group: Group, topics: set[int], queues: set[int]) -> set[
 def take_forget(group: Group, event: Forget) -> None:
     """An operator forgets a group that was retired: its alerts end at once, without waiting for ``gone_after_ms``.
 
-    Members that are not listed are dropped. Later findings are emitted again. Where collectors share the cluster, the
-    group has no slot until its next round: no other round may come of a slot whose last group is asked no more.
+    Members that are not listed are dropped. Later findings are emitted again.
     """
     end_forgotten(group, event.who)
     _forget_absent_clients(group)
-    if slot_of_newest_round(group.state) is not None:
-        group.state.marker_sources = []
     group.request_evaluation()
 
 

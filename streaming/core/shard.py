@@ -19,8 +19,7 @@ from streaming.core.intake.refused_events import OF_THEIR_GROUP, note_refused
 from streaming.core.retention import can_be_compacted, compacted, silent_before
 from streaming.core.settings import Settings
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import new_state, slot_of_newest_round
-from streaming.core.state.members import is_listed
+from streaming.core.state.group_state import new_state
 from streaming.core.state.packing import RESEED, pack, unpack
 from streaming.core.state.restore import SEED_TOPIC, restore
 from streaming.core.step import Origin, Refused, take
@@ -65,35 +64,20 @@ class ClusterCounts(Struct):
     contradiction: Contradiction | None = None
 
 
-class SlotCounts(Struct):
-    """A slot of a cluster that collectors share: the groups of the shard with members by their newest round, if that
-    was of the slot. ``newest_round_ts``: of the newest of these rounds.
-    """
-
-    cluster: str
-    slot: int
-    groups: int = 0
-    newest_round_ts: int = 0
-
-
 class Folded(NamedTuple):
-    """``slots``: those of all groups of the shard, with events or without."""
-
     blob: bytes
     facts: list[Fact]
     cluster_counts: list[ClusterCounts]
-    slots: list[SlotCounts]
 
 
 class _Kept(Struct, array_like=True):
     """A group's state and its clock. 0: no round yet, or it was silent and has been checked for compaction.
 
-    ``slot``: of a group with members, the slot of which its rounds must come; None: there is none.
+    What 0.2.0 wrote behind these two is ignored.
     """
 
     clock: int
     packed: bytes
-    slot: int | None = None
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -230,9 +214,7 @@ class _Fold:
                 counts.newest_round_ts = max(state.now, counts.newest_round_ts or 0)
             if key not in self.kept and state == new_state(state.cluster, state.group):
                 continue  # nothing was said of it
-            slot = slot_of_newest_round(state)
-            is_awaited = slot is not None and any(map(is_listed, state.clients))
-            self.kept[key] = _Kept(state.now, pack(state), slot if is_awaited else None)
+            self.kept[key] = _Kept(state.now, pack(state))
         self.groups.clear()
         self.opened_ts.clear()
 
@@ -241,17 +223,7 @@ class _Fold:
             detail = f"and {events} more of this shard and batch, of any group; this is the newest of them"
             self.facts.append(_quarantine_fact(newest, Rejected(reason, detail, events=events), "", ""))
         self._compact_silent_groups()
-        return Folded(_encode(self.kept), self.facts, list(self.cluster_counts.values()), self._slots())
-
-    def _slots(self) -> list[SlotCounts]:
-        slots: dict[tuple[str, int], SlotCounts] = {}
-        for key, kept in self.kept.items():
-            if kept.slot is not None and kept.clock:
-                cluster = key.partition("/")[0]
-                of_slot = slots.setdefault((cluster, kept.slot), SlotCounts(cluster, kept.slot))
-                of_slot.groups += 1
-                of_slot.newest_round_ts = max(of_slot.newest_round_ts, kept.clock)
-        return list(slots.values())
+        return Folded(_encode(self.kept), self.facts, list(self.cluster_counts.values()))
 
     def _compact_silent_groups(self) -> None:
         """Checks each silent group once, by the time of its cluster, and compacts it if it can be."""

@@ -81,8 +81,8 @@ def _doubts(group: ExplainedGroup, when: Moment) -> str:
     if doubt is Doubt.QUIET:
         return f"the newest fact is of {newest}: nothing has changed since, or nothing was seen"
     if doubt is Doubt.BLIND and group.monitor is not None:
-        since = when.since(group.monitor.group_seen_ts)
-        return f"evenkeel had seen nothing of {group.seen_with} since {since}: this is what was known then"
+        since = when.since(group.monitor.seen_ts)
+        return f"evenkeel had seen nothing of {group.cluster} since {since}: this is what was known then"
     if doubt is Doubt.SILENT:
         return (
             f"the last round of it that is known of was at {newest}, and nothing is known since: "

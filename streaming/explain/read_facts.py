@@ -88,8 +88,8 @@ def read_table(table: Table, tables: str, wanted: str) -> Iterator[Fact]:
     return facts_in(table, known.rows(table.columns, wanted)) if known else iter(())
 
 
-def read_monitor(tables: str, cluster: str, until: int | None, slot: int | None = None) -> MonitorStatus | None:
-    """The health of evenkeel; None if no fact has it (a replay has none). ``slot``: of the group."""
+def read_monitor(tables: str, cluster: str, until: int | None) -> MonitorStatus | None:
+    """The health of evenkeel; None if no fact has it (a replay has none)."""
     wanted = f"{is_one_of('fact', [HealthFact.fact])} AND {is_one_of('cluster', [cluster])}"
     wanted += f" AND {is_told_by(until, by_day=True)}"
     log, columns = _open(tables), [*KEY_COLUMNS, payload_column(HealthFact)]
@@ -98,7 +98,7 @@ def read_monitor(tables: str, cluster: str, until: int | None, slot: int | None 
         return None
     health = newest.payload
     assert isinstance(health, HealthFact)
-    return monitor_status(health_after(None, newest, health), slot)
+    return monitor_status(health_after(None, newest, health))
 
 
 def _open(tables: str) -> Selection:

@@ -128,27 +128,15 @@ class GroupChange(Struct, frozen=True):
 
 
 class MonitorStatus(Struct, frozen=True):
-    """The state of evenkeel: its last report on the cluster (ok, idle, late, data_lost), and until when it saw it.
-
-    ``slot``: of the group, where collectors share the cluster, and until when evenkeel saw the groups of that slot.
-    """
+    """The state of evenkeel: its last report on the cluster (ok, idle, late, data_lost), and until when it saw it."""
 
     ts: int
     status: str
     seen_ts: int
-    slot: int | None = None
-    slot_seen_ts: int | None = None
-
-    @property
-    def group_seen_ts(self) -> int:
-        return self.seen_ts if self.slot_seen_ts is None else self.slot_seen_ts
 
 
-def monitor_status(health: ClusterHealth, slot: int | None) -> MonitorStatus:
-    """``slot``: of the group; None: its cluster is not shared."""
-    seen_ts = health.newest_round_ts or health.ts
-    of_slot = None if slot is None else health.slots.get(slot)
-    return MonitorStatus(health.ts, health.status, seen_ts, slot, None if of_slot is None else of_slot.newest_round_ts)
+def monitor_status(health: ClusterHealth) -> MonitorStatus:
+    return MonitorStatus(health.ts, health.status, health.newest_round_ts or health.ts)
 
 
 class ExplainedGroup(GroupSnapshot, frozen=True, kw_only=True):
@@ -181,12 +169,6 @@ class ExplainedGroup(GroupSnapshot, frozen=True, kw_only=True):
     changes: tuple[GroupChange, ...]
 
     @property
-    def seen_with(self) -> str:
-        """Its cluster, or the slot of the cluster whose groups are seen together (``prod/2``)."""
-        slot = None if self.monitor is None or self.monitor.slot_seen_ts is None else self.monitor.slot
-        return self.cluster if slot is None else f"{self.cluster}/{slot}"
-
-    @property
     def owned(self) -> Counter[str]:
         """The number of queues that each client owns, without those of retry topics."""
         return Counter(owner for q in self.queues if not is_retry_topic(q.topic) for owner in q.owners or ())
@@ -206,7 +188,7 @@ class Doubt(Enum):
     """The reason for a doubt about a group: its known state may be out of date, or incomplete."""
 
     QUIET = "quiet"  # no fact is newer, and it is not known if evenkeel has seen the cluster since
-    BLIND = "blind"  # evenkeel has seen nothing of the cluster since, or of the group's slot
+    BLIND = "blind"  # evenkeel has seen nothing of the cluster since
     SILENT = "silent"  # the cluster was seen, but nothing of the group
     EVENTS_LOST = "events_lost"  # events were lost shortly before
 
@@ -221,7 +203,7 @@ def doubt_of(group: ExplainedGroup, now: int) -> Doubt | None:
     monitor, quiet_ms = group.monitor, now - group.newest_ts
     if monitor is None:
         return Doubt.QUIET if quiet_ms > LONG_QUIET_MS else None
-    if min(quiet_ms, now - monitor.group_seen_ts) > LONG_QUIET_MS:
+    if min(quiet_ms, now - monitor.seen_ts) > LONG_QUIET_MS:
         return Doubt.BLIND
     if quiet_ms > SILENT_AFTER_MS:
         return Doubt.SILENT

@@ -189,15 +189,6 @@ CHINESE = Language(
             "在此期间不作任何判断：该集群的告警既不会触发也不会恢复，没有告警不代表一切正常。",
             (_JOB, "采集器：evenkeel collect 是否还在运行，能否连上 NameServer", _RECORDS),
         ),
-        "slots_not_seen": Trouble(
-            "evenkeel 自 {since} UTC 起看不到部分消费组",
-            "evenkeel 已恢复对全部消费组的监控，中断了 {age}",
-            "在此期间这些消费组的状态为 UNKNOWN，其告警既不会触发也不会恢复。其他消费组照常判断。",
-            (
-                "采集器：是否都在运行，日志和 /readyz 里有什么",
-                "采集器的指标 collector_leads：每个分片应恰有一个采集器为 1",
-            ),
-        ),
         "monitor_late": Trouble(
             "evenkeel 自 {since} UTC 起处理滞后",
             "evenkeel 已追上，滞后了 {age}",
@@ -255,7 +246,6 @@ CHINESE = Language(
         "slow_or_kafka": "作业太慢，或 Kafka 不应答：尚无法区分",
         "nothing_sent": "作业跟得上 Kafka，但没有新数据：采集器未运行，或连不上 Kafka",
         "none_of_it_sent": "作业跟得上 Kafka，数据仍在到达，但其中没有该集群的轮次",
-        "slots_not_seen": "该集群其他消费组的轮次正常到达，但没有 {slots} 的轮次（{groups}）",
         "no_rounds": "作业在运行，但没有收到采集轮次：是作业慢还是没有发送，尚不清楚",
         "reads_old": "作业读到的是 {behind}前的数据；追上之前不发送告警",
         "sent_late": "作业跟得上 Kafka，但其中最新的轮次已是 {behind}前：采集器发送滞后，或时钟不一致",

@@ -200,16 +200,6 @@ ENGLISH = Language(
             "While this lasts, no alert of this cluster fires or resolves. No alert does not mean that all is well.",
             (_JOB, "the collector: is evenkeel collect alive, and does it reach the name servers?", _RECORDS),
         ),
-        "slots_not_seen": Trouble(
-            "evenkeel has not seen some of the groups since {since} UTC",
-            "evenkeel sees all groups again, after {age}",
-            "While this lasts these groups are UNKNOWN: none of their alerts fires or resolves. All other groups are"
-            " judged as before.",
-            (
-                "the collectors: do all of them run, and what do their logs and their /readyz say?",
-                "collector_leads of their metrics: one collector must show 1 for each slot",
-            ),
-        ),
         "monitor_late": Trouble(
             "evenkeel has lagged behind since {since} UTC",
             "evenkeel has caught up, after {age}",
@@ -275,7 +265,6 @@ ENGLISH = Language(
         "nothing_sent": "the job keeps up, but nothing new arrives in Kafka: no collector runs, or it cannot"
         " reach Kafka",
         "none_of_it_sent": "the job keeps up and records arrive in Kafka, but none of them is a round of this cluster",
-        "slots_not_seen": "rounds of other groups of the cluster come, but none of {slots} ({groups})",
         "no_rounds": "the job runs but receives no rounds: either it is slow, or none are sent",
         "reads_old": "the job reads data that is {behind} old; alerts wait until it has caught up",
         "sent_late": "the job keeps up, but the newest round was {behind} old: it was sent late, or clocks differ",

@@ -69,9 +69,9 @@ class Language:
             return f"{self.queues(queues)} {kind}" if queues else kind
         return template.format(queues=self.queues(queues))
 
-    def trouble(self, kind: str, why: str) -> Trouble:
-        """The text for evenkeel's own trouble, or for the test of a destination; some reasons have their own."""
-        return self.test if kind == "test" else self.troubles.get(why) or self.troubles[kind]
+    def trouble(self, kind: str) -> Trouble:
+        """The text for evenkeel's own trouble, or for the test of a destination."""
+        return self.test if kind == "test" else self.troubles[kind]
 
     def reason(self, kind: str, details: ReasonDetails | None, clock: Clock) -> str:
         return reason_said(kind, details, self.evidence, clock)

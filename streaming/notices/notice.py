@@ -38,8 +38,7 @@ class TroubleEvidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Evidence about an evenkeel that does not see, as of ``heard_ts``, when the job last wrote a health fact.
 
     All but the first three fields are from that fact. ``error``: the job's error at its end at ``error_ts``, or why the
-    facts have not been readable since then. ``slots``: those of the cluster of which no rounds come, and the number of
-    their ``groups``. Times are epoch ms; None: not known.
+    facts have not been readable since then. Times are epoch ms; None: not known.
     """
 
     heard_ts: int | None = None
@@ -54,8 +53,6 @@ class TroubleEvidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     unread: int | None = None
     quiet_since_ts: int | None = None
     contradiction: Contradiction | None = None
-    slots: tuple[int, ...] = ()
-    groups: int = 0
 
 
 class MonitorTrouble(Struct, frozen=True):

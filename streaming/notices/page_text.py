@@ -207,13 +207,13 @@ class _Page:
         return self.words.group_in_storm.format(group=parts.shown(group), what=what) + because
 
     def _trouble_in_short(self, trouble: MonitorTrouble) -> str:
-        said = self.words.trouble(trouble.kind, trouble.why)
+        said = self.words.trouble(trouble.kind)
         if self.is_over:
             return said.over.format(age=self.words.lasting(self.now - trouble.since_ts))
         return said.title.format(since=clock(trouble.since_ts, self.now))
 
     def _trouble(self, trouble: MonitorTrouble) -> Iterator[fitting.Section]:
-        words, said = self.words, self.words.trouble(trouble.kind, trouble.why)
+        words, said = self.words, self.words.trouble(trouble.kind)
         cluster, group, when = self._cluster(), parts.shown(trouble.group), self._when()
         whose = words.group_line.format(group=group, cluster=cluster, when=when) if group else None
         yield fitting.line(whose or words.cluster_only.format(cluster=cluster, when=when))

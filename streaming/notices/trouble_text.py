@@ -37,8 +37,7 @@ def trouble_sentences(trouble: MonitorTrouble, words: Language, now: int) -> Ite
     """The trouble first, then its evidence. Each sentence has the time when it was seen."""
     seen = trouble.evidence or TroubleEvidence()
     detail = plain(words.reason(trouble.detail, trouble.reason_details, lambda ts: clock(ts, now)))
-    slots = words.comma.join(plain(f"{trouble.cluster}/{slot}") for slot in seen.slots)
-    values = {"detail": detail, "slots": slots, "groups": words.groups(seen.groups), **_values(seen, words, now)}
+    values = {"detail": detail, **_values(seen, words, now)}
     said = words.unseen.get(trouble.why, "{detail}").format(**values)
     if said:
         yield said

@@ -1,6 +1,5 @@
 """The troubles of evenkeel itself for each cluster: blind (no facts or rounds come) or late (the rounds are old).
 
-Where collectors share a cluster, one is also blind of which rounds come, but none of a slot that has groups.
 Or contradicted: rounds of two producers cannot both be true. The rounds of one of them still show the cluster.
 The ages that are blind and late stand in the table ``[monitor]`` of ``config/alerts``; the other limits are here.
 """
@@ -21,7 +20,6 @@ CONTRADICTED_MS = (
 )
 KAFKA_ASKED_MS = 20_000  # the job asks Kafka every 5 s, and waits 10 s for the answer
 LONG_BATCH_MS = 10_000  # batches take a second or two if the job keeps up
-SLOTS_NOT_SEEN = "slots_not_seen"
 OF_A_SLOW_JOB = ("job_slow", "reads_old")
 
 _OF_THE_JOB = ("batch_ms", "batch_ended_ts", "working_ms", "kafka_ts", "kafka_error", "unread", "quiet_since_ts")
@@ -57,8 +55,7 @@ class FactsRead(NamedTuple):
 def cluster_trouble(
     cluster: str, known: Mapping[str, ClusterHealth], now: int, limits: MonitorLimits, read: FactsRead | None = None
 ) -> MonitorTrouble | None:
-    """The trouble of a cluster. Blind: no health fact, or none with a round. Late: old rounds. Else: rounds contradict,
-    or some slots are not seen. A cluster has one trouble, and slots may be without rounds for long.
+    """The trouble of a cluster. Blind: no health fact, or none with a round. Late: old rounds. Else: rounds contradict.
 
     The reason is as precise as the evidence: whether the job writes, whether it has read all records in Kafka, whether
     Kafka answers it, and whether new records come there.
@@ -80,12 +77,7 @@ def cluster_trouble(
     if health.newest_round_ts is not None and now - health.newest_round_ts > limits.late_ms:
         why = "sent_late" if _keeps_up(evidence) and not _reads_a_backlog(health, known) else "reads_old"
         return MonitorTrouble("monitor_late", cluster, health.newest_round_ts, why=why, evidence=evidence)
-    return _contradicted(cluster, health, now) or _slots_not_seen(cluster, health, now, limits)
-
-
-def hides_alerts(trouble: MonitorTrouble) -> bool:
-    """True if all alerts of the trouble's cluster may be out of date."""
-    return trouble.kind != "monitor_contradicted" and trouble.why != SLOTS_NOT_SEEN
+    return _contradicted(cluster, health, now)
 
 
 def is_not_over(trouble: MonitorTrouble, known: Mapping[str, ClusterHealth], now: int, limits: MonitorLimits) -> bool:
@@ -99,26 +91,6 @@ def is_not_over(trouble: MonitorTrouble, known: Mapping[str, ClusterHealth], now
     is_slow = trouble.why in OF_A_SLOW_JOB and bool(seen.unread) and _is_slow(seen)
     is_old = seen.newest_round_ts is not None and now - seen.newest_round_ts > limits.late_ms // 2
     return is_slow or (trouble.kind == "monitor_late" and is_old)
-
-
-def _slots_not_seen(cluster: str, health: ClusterHealth, now: int, limits: MonitorLimits) -> MonitorTrouble | None:
-    """Slots of which no round has come for as long as a cluster may be without, while later ones of others were read.
-
-    So a job that reads what has waited in Kafka is not blind for the slots that come last. If rounds come and none is
-    of a known slot, the collectors share the cluster no more: their other groups may be gone.
-    """
-    newest_ts = health.newest_round_ts or 0
-    found = {
-        slot: seen
-        for slot, seen in sorted(health.slots.items())
-        if min(now - seen.rounds_ts, newest_ts - seen.newest_round_ts) > limits.blind_ms
-    }
-    if not found or len(found) == len(health.slots):
-        return None
-    groups = sum(seen.groups for seen in found.values())
-    evidence = replace(_evidence(health), slots=tuple(found), groups=groups)
-    since_ts = min(seen.newest_round_ts for seen in found.values())
-    return MonitorTrouble("monitor_blind", cluster, since_ts, why=SLOTS_NOT_SEEN, evidence=evidence)
 
 
 def _contradicted(cluster: str, health: ClusterHealth, now: int) -> MonitorTrouble | None:

@@ -55,7 +55,7 @@ def current_state(
     clusters |= {alert.cluster for alert in known.alerts.values()}
     each = (monitor_health.cluster_trouble(name, health, now, limits, read) for name in sorted(clusters))
     found = [trouble for trouble in each if trouble is not None]
-    unseen = {trouble.cluster for trouble in found if monitor_health.hides_alerts(trouble)}
+    unseen = {trouble.cluster for trouble in found if trouble.kind != "monitor_contradicted"}
     reported_groups = {(trouble.cluster, trouble.group) for trouble in known.troubles if trouble.group}
     found += monitor_health.group_troubles(known.refused.values(), unseen, reported_groups, now)
     before = {(trouble.cluster, trouble.group): trouble for trouble in known.troubles}

@@ -3,14 +3,14 @@
 How often one is written stands in the table ``[job]`` of ``config/sections``.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from schemas.facts import FAILED, Fact, HealthFact, SlotHealth
-from streaming.core.shard import ClusterCounts, SlotCounts
+from schemas.facts import FAILED, Fact, HealthFact
+from streaming.core.shard import ClusterCounts
 from streaming.newest_facts import FORGET_CLUSTER_MS
 from streaming.spark.kafka_offsets import KafkaSeen, Loss
 from streaming.spark.operator import ShardReport
@@ -55,7 +55,6 @@ class Health:
         self._written_ms = self._seq = now_ms
         self._sums: dict[str, ClusterCounts] = {}
         self._state_bytes: dict[int, int] = {}
-        self._slots: dict[int, list[SlotCounts]] = {}  # by shard
         self._batch_id, self._batch_ms = -1, 0
         self._batch_ended_ts: int | None = None
         self._loss = Loss()
@@ -65,7 +64,6 @@ class Health:
         with self._lock:
             self._batch_id, self._batch_ms = account.batch_id, account.took_ms
             self._state_bytes |= {report.shard: report.state_bytes for report in account.reports}
-            self._slots |= {report.shard: report.slots for report in account.reports}
             for counts in counts_by_cluster(account.reports):
                 has_room = counts.cluster and len(self.newest) < CLUSTERS_AT_MOST
                 if counts.cluster in self.newest or (counts.events and has_room):
@@ -143,15 +141,7 @@ class Health:
             quiet_since_ts=sight.kafka.quiet_since_ts,
             contradicting=total.contradicting,
             contradiction=total.contradiction,
-            slots=tuple(self._slots_of(cluster, now_ms)),
         )
-
-    def _slots_of(self, cluster: str, now_ms: int) -> Iterator[SlotHealth]:
-        of_cluster = [one for slots in self._slots.values() for one in slots if one.cluster == cluster]
-        for slot in sorted({one.slot for one in of_cluster}):
-            those = [one for one in of_cluster if one.slot == slot]
-            newest_ts = max(one.newest_round_ts for one in those)
-            yield SlotHealth(slot, sum(one.groups for one in those), min(newest_ts, now_ms))
 
     def _status(self, total: ClusterCounts, lag_ms: int | None, working: bool) -> str:
         if self._loss.records:

@@ -20,7 +20,7 @@ from msgspec import Struct
 from schemas.ddl import sql_type
 from schemas.facts import Fact
 from streaming.core.settings import Settings
-from streaming.core.shard import ClusterCounts, Record, SlotCounts, fold
+from streaming.core.shard import ClusterCounts, Record, fold
 from streaming.core.state.packing import RESEED
 from streaming.core.state.restore import SEED_TOPIC
 from streaming.errors import StateVersionError
@@ -60,7 +60,7 @@ class RecordsRead(Struct, frozen=True):
 class ShardReport(Struct, frozen=True):
     """The report of one call: the records it read, the size of the shard's state, and the core's counts.
 
-    ``slots``: of all its groups. ``kinds``: of its facts.
+    ``kinds``: of its facts.
     """
 
     shard: int
@@ -68,7 +68,6 @@ class ShardReport(Struct, frozen=True):
     facts: int
     read: list[RecordsRead]
     cluster_counts: list[ClusterCounts]
-    slots: list[SlotCounts] = []
     kinds: set[str] = set()
 
 
@@ -84,7 +83,7 @@ def shard_operator(settings: Settings) -> Callable[[Any, Iterable[pd.DataFrame],
         read = Counter((record.topic or "", record.partition) for record in records if record.partition is not None)
         counts = [RecordsRead(topic, partition, count) for (topic, partition), count in read.items()]
         kinds = {fact.payload.fact for fact in folded.facts}
-        report = ShardReport(shard, len(kept), len(folded.facts), counts, folded.cluster_counts, folded.slots, kinds)
+        report = ShardReport(shard, len(kept), len(folded.facts), counts, folded.cluster_counts, kinds)
         reported = OutputRow(REPORT, shard, 0, "", "", "", None, 0, _json(report))
         yield pd.DataFrame([*(fact_row(shard, fact) for fact in folded.facts), reported], columns=OutputRow._fields)
 

@@ -332,8 +332,6 @@ class FakeNode:
         self.holds: dict[str, dict[str, int]] = {}  # topic -> queues by broker, where this name server lags behind
         self.has_master = True
         self.requests: Counter[int] = Counter()
-        self.at_work: Counter[int] = Counter()  # requests by code that were not answered yet
-        self.most_at_work: Counter[int] = Counter()
         self.connections: set[_Session] = set()
         self.address = ""
         self._tls: ssl.SSLContext | None = None
@@ -423,14 +421,6 @@ class _Session(asyncio.Protocol):
         self.node.cluster.asked_about.append(Asked(now_s, self.number, self.node.name, header.code, subject))
 
     async def _answer(self, header: _Header) -> None:
-        self.node.at_work[header.code] += 1
-        self.node.most_at_work[header.code] = max(self.node.most_at_work[header.code], self.node.at_work[header.code])
-        try:
-            await self._answer_in_its_manner(header)
-        finally:
-            self.node.at_work[header.code] -= 1
-
-    async def _answer_in_its_manner(self, header: _Header) -> None:
         manner = self.node.manner
         if manner == "hang":
             return

@@ -50,16 +50,6 @@ def test_the_events_of_a_round_are_one_record() -> None:
     assert (backlog.take(9, 0), backlog.given_up) == ([], 0)
 
 
-def test_what_came_after_the_last_round_of_a_group_waits_for_no_other() -> None:
-    """As where another collector asks the group from now on."""
-    backlog = Backlog(MUCH)
-    backlog.put([report(0), marker(1), report(2), report(0, group="h")])
-    backlog.end_round("prod", "g")
-    backlog.end_round("prod", "unknown")
-    records = backlog.take(9, 0)
-    assert [(record.key, record.events) for record in records] == [(b"prod/g", 2), (b"prod/g", 1)]
-
-
 def test_groups_whose_answers_come_at_the_same_time_keep_their_order() -> None:
     backlog = Backlog(MUCH)
     backlog.put([report(0), report(0, group="h"), report(1), marker(1, "h"), marker(2)])

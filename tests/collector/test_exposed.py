@@ -125,7 +125,7 @@ def test_the_largest_lag_comes_first_and_the_total_has_all() -> None:
 
 
 def test_a_collector_that_waits_shows_no_lag() -> None:
-    """The dashboard adds up what the collectors of a cluster show."""
+    """What it knew is older than what the one that asks shows."""
     one, waits = counts("a"), counts("b")
     waits.leads = False
     exposed = CollectorExposed(lambda: [one, waits], 100, None, lambda: 0)

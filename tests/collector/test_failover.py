@@ -6,13 +6,13 @@ import logging
 import math
 import time
 import zlib
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event
-from types import MappingProxyType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -26,7 +26,6 @@ from kafka.errors import (
     GroupAuthorizationFailedError,
     KafkaConnectionError,
     KafkaError,
-    KafkaTimeoutError,
     MemberIdRequiredError,
     UnknownMemberIdError,
 )
@@ -42,18 +41,9 @@ from streaming.collector.failover.leadership import Alone, Elected, Leadership
 from streaming.collector.failover.membership import REQUEST_MS, Membership
 from streaming.collector.failover.reach import Reach
 from streaming.collector.failover.term import Term
-from streaming.collector.failover.topic import (
-    PARTITIONS,
-    SESSION_MS,
-    connect,
-    let_evictions_be_noticed,
-    log_partition_of,
-    open_log,
-    partition_of,
-)
+from streaming.collector.failover.topic import PARTITIONS, SESSION_MS, connect, let_evictions_be_noticed, partition_of
 from streaming.collector.probing.client_schedule import TAKEN_OVER, Chosen, ClientSchedule
 from streaming.collector.probing.memory import Memory, MemoryFile, Remembered
-from streaming.collector.probing.share import SLOTS, Log, home_of
 from streaming.config.load import load_config
 from streaming.loopback import LoopbackKafka
 from tests.collector.test_cluster_probe import QUICK, Told, play
@@ -105,27 +95,20 @@ def connects(own_kafka: LoopbackKafka) -> Callable[[object], tuple[object, objec
     return partial(connect, own_kafka.bootstrap_servers, {}, "collectors")
 
 
-def probed(name: str = "prod") -> Reach:
+def probed() -> Reach:
     """Of a collector whose brokers answered at its start."""
     found = Reach(interval_s=1)
-    found.probed(name, True, time.monotonic())
+    found.probed("prod", True, time.monotonic())
     return found
 
 
-def member(own_kafka: LoopbackKafka, name: str, logs: Mapping[str, Log]) -> Membership:
-    read = partial(open_log, own_kafka.bootstrap_servers, {}, "collectors", logs) if logs else lambda: None
-    return Membership([name], connects(own_kafka), "collectors", probed(name), logs, read)
-
-
 @contextmanager
-def collector(
-    own_kafka: LoopbackKafka, name: str = "prod", logs: Mapping[str, Log] = MappingProxyType({})
-) -> Iterator[Elected]:
-    """A member of the group that asks the cluster ``prod``, or a slot of it, as soon as it may."""
-    membership = member(own_kafka, name, logs)
+def collector(own_kafka: LoopbackKafka) -> Iterator[Elected]:
+    """A member of the group that asks the cluster ``prod`` as soon as it may."""
+    membership = Membership(["prod"], connects(own_kafka), "collectors", probed())
     membership.start()
     try:
-        elected = Elected(name, membership)
+        elected = Elected("prod", membership)
         until(elected.begin)
         yield elected
         elected.stopped()
@@ -200,116 +183,6 @@ def test_a_collector_that_is_not_answered_at_its_start_is_given_no_cluster_of_an
 
 
 @pytest.mark.kafka
-@pytest.mark.slow
-def test_claims_of_a_slot_reach_the_next_collector(own_kafka: LoopbackKafka) -> None:
-    """And none that asks whole clusters may join those that share them."""
-    before, after = Log(), Log()
-    with collector(own_kafka, "prod/1", {"prod": before}) as first:
-        before.written("client/1/c")
-        first.write_log("client/1/c", b"1")
-        until(lambda: before.claims("c") == (1,))
-        assert not before.is_waiting("client/1/c")
-        first.write_log("group/g", b"3")
-    with collector(own_kafka, "prod/1", {"prod": after}):
-        assert (after.claims("c"), after.slot_of("g")) == ((1,), 3)
-        whole = member(own_kafka, "prod", {})
-        whole.start()
-        for _ in range(8):
-            time.sleep(1)
-            assert not whole._term.is_valid(time.monotonic())
-        whole.close()
-
-
-def test_a_claim_that_may_be_that_of_another_collector_is_not_written() -> None:
-    """What became of it is not known: the membership ends, and the next one reads the log."""
-    collectors = Membership(["prod/1"], lambda _: (None, None), "collectors", probed("prod/1"), {"prod": Log()})
-    collectors.slot_logs.add("prod/1", "client/1/c", b"1")
-    with pytest.raises(KafkaError, match="another collector may ask now"):
-        collectors.slot_logs.write(FullProducer(), {partition_of("prod/1")})
-
-
-class FullProducer:
-    """Its buffer is full at the second record."""
-
-    def __init__(self) -> None:
-        self.sent: list[bytes] = []
-        self.flushed: list[int] = []
-
-    def send(self, _: str, key: bytes, **__: object) -> Any:
-        if self.sent:
-            raise KafkaTimeoutError
-        self.sent.append(key)
-        return SimpleNamespace(add_errback=lambda _: None)
-
-    def flush(self, _: float) -> None:
-        self.flushed.append(len(self.sent))
-
-
-def test_no_record_of_a_log_is_on_its_way_when_the_next_collector_may_ask() -> None:
-    """Also if one failed. None is written after it, since readers would not see it in its place."""
-    producer = FullProducer()
-    collectors = Membership(["prod/1"], lambda _: (None, None), "collectors", probed("prod/1"), {"prod": Log()})
-    collectors.slot_logs._reader, collectors._producer = object(), producer
-    collectors._term.heartbeat_answered(time.monotonic())
-    for client_id in "abc":
-        collectors.slot_logs.add("prod/1", f"client/1/{client_id}", b"1")
-    with pytest.raises(KafkaError, match="could not be written"):
-        collectors.slot_logs.write(producer, {partition_of("prod/1")})
-    producer.sent.clear()
-    collectors._give_back({partition_of("prod/1")})
-    assert (producer.sent, producer.flushed) == ([], [0])
-
-
-class PartitionsThatAnswer:
-    """A consumer of all partitions, of which one does not answer."""
-
-    def __init__(self, silent: int) -> None:
-        self.silent, self.timeouts = silent, 0
-
-    def assignment(self) -> set[TopicPartition]:
-        return {TopicPartition("collectors", number) for number in range(PARTITIONS)}
-
-    def end_offsets(self, places: Iterable[TopicPartition], **_: object) -> dict[TopicPartition, int]:
-        if self.silent in {one.partition for one in places}:
-            self.timeouts += 1
-            raise KafkaTimeoutError
-        return dict.fromkeys(places, 1)
-
-    def position(self, _: TopicPartition, **__: object) -> int:
-        return 1
-
-
-def test_a_log_that_does_not_answer_keeps_back_the_slots_of_its_cluster_alone() -> None:
-    """A turn waits for it once: heartbeats must be looked at."""
-    names = [f"{cluster}/{slot}" for cluster in ("prod", "test") for slot in range(SLOTS)]
-    collectors = Membership(
-        names, lambda _: (None, None), "collectors", probed("prod/1"), {"prod": Log(), "test": Log()}
-    )
-    for cluster in ("prod", "test"):
-        collectors._owned = frozenset()
-        collectors.slot_logs._reader = reader = PartitionsThatAnswer(log_partition_of(cluster))
-        for turn in range(1, SLOTS + 2):
-            collectors._note_read(PartitionsThatAnswer(-1))
-            assert reader.timeouts == turn
-        assert collectors._owned == {partition_of(name) for name in names if not name.startswith(cluster)}
-
-
-def test_a_collector_that_stands_by_takes_up_the_logs() -> None:
-    """Else it would keep each record that ever was, until it asks a slot."""
-    log_of_cluster = Log()
-    collectors = Membership(
-        ["prod/1"], lambda _: (None, None), "collectors", probed("prod/1"), {"prod": log_of_cluster}
-    )
-    log_of_cluster.add("group/g", str((home_of("g") + 1) % SLOTS).encode())
-
-    async def answered() -> bool:
-        return True
-
-    asyncio.run(Elected("prod/1", collectors).stand_by(answered))
-    assert log_of_cluster.changes == 1
-
-
-@pytest.mark.kafka
 def test_nothing_may_be_asked_while_kafka_is_away_for_long(own_kafka: LoopbackKafka) -> None:
     with collector(own_kafka) as one:
         assert one.may_ask()
@@ -342,7 +215,7 @@ def test_clients_and_offsets_wait_for_the_requests_of_the_collector_before() -> 
 def test_groups_that_an_old_memory_lacks_are_reported_where_another_collector_may_have_asked_since(
     older_ms: int, slow_after_ms: int, is_reported: bool
 ) -> None:
-    """As where collectors shared the cluster for a while, and then no more: its slots have memories of their own."""
+    """As where collectors had another topic for a while: what they remembered then is there."""
 
     async def scene(told: Told) -> None:
         now = told.probe.clock.steady_ms()
@@ -357,8 +230,6 @@ def test_groups_that_an_old_memory_lacks_are_reported_where_another_collector_ma
 def test_a_schedule_asks_no_client_before_it_may() -> None:
     schedule = ClientSchedule(QUICK)
     schedule.begin_at(NOW + 12_000)
-    assert schedule.is_busy("c", NOW + 11_999)
-    assert not schedule.is_busy("c", NOW + 12_000)
     for now, chosen in (
         (NOW, Chosen((), {"c": TAKEN_OVER})),
         (NOW + 11_999, Chosen((), {"c": TAKEN_OVER})),

@@ -43,13 +43,6 @@ def test_load_is_what_the_policy_comes_to() -> None:
     assert found.clients == pytest.approx({"c1": 0.1, "c2": 0.05})
 
 
-def test_each_slot_of_a_shared_cluster_asks_for_groups_and_routes() -> None:
-    group = Footprint(("a",), {"c1": "a"}, True, ("T",))
-    one, four = (request_load.estimate([group], {"a": 100}, DEFAULT_POLICY, slots) for slots in (1, 4))
-    assert four.brokers["a"] == one.brokers["a"] | {"groups": 4 * one.brokers["a"]["groups"]}
-    assert (four.name_servers, four.clients) == (4 * one.name_servers, one.clients)
-
-
 def test_client_in_very_many_groups_is_asked_no_faster_than_its_rest_allows() -> None:
     groups = [Footprint(("a",), {"c": "a"}, False, ()) for _ in range(100)]
     assert request_load.estimate(groups, {}, DEFAULT_POLICY).clients == {"c": 0.25}

@@ -236,7 +236,7 @@ def test_nobody_polls_where_the_group_may_not_consume_or_has_not_been_known_for_
         await told.round()
         assert (at(told, "broker-a"), at(told, "broker-b")) == ([3], found[1])
         assert told.fake.nodes["broker-b"].requests[POLLING_INFO] == 0
-        assert told.probe.load(QUICK, 1)[2].brokers["broker-b"].get("polls", 0) == 0
+        assert told.probe.load(QUICK)[2].brokers["broker-b"].get("polls", 0) == 0
         monkeypatch.setattr(directory_probe, "GROUPS_MS", -60_000)  # its settings are old
         assert not told.probe.directory.is_closed("broker-b", "g", all_push=True)
 

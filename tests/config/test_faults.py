@@ -407,11 +407,6 @@ CLUSTERS = "host:port of one or more name servers, separated by semicolons"
             "collector.timeout_seconds = 3.5: at most 3 with collector.failover_topic: it is over when another "
             "collector begins",
         ),
-        (
-            "share = true",
-            "collector.share = true: false where collector.failover_topic is empty: by that topic collectors agree who "
-            "asks which groups",
-        ),
         ('access_key = "k"', 'collector.access_key = "***": only beside secret_key_file or secret_key'),
         ('secret_key = "hunter2"', 'collector.secret_key = "***": only beside access_key'),
         (
@@ -436,6 +431,18 @@ CLUSTERS = "host:port of one or more name servers, separated by semicolons"
 )
 def test_faults_of_the_collector(text: str, expected: str, tmp_path: Path) -> None:
     assert faults(f"[collector]\n{text}", tmp_path) == [f"x.toml: {expected}"]
+
+
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_a_key_that_was_removed_says_what_to_do_instead(value: str, tmp_path: Path) -> None:
+    """0.2.0 had ``share`` in its file with every key."""
+    said = (
+        "removed in evenkeel 0.3.0: delete the key. Where it was true, divide the groups between two configurations by "
+        "include and exclude (docs/collector.md, A cluster for two configurations)"
+    )
+    assert faults(f"[collector]\nshare = {value}", tmp_path) == [f"x.toml: collector.share = {value}: {said}"]
+    name = "EVENKEEL__COLLECTOR__SHARE"
+    assert faults("", tmp_path, {name: value}) == [f"{name}: {said}"]
 
 
 def test_secret_stands_in_one_place_only(tmp_path: Path) -> None:

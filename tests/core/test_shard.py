@@ -7,11 +7,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from schemas.events import AnyEvent, Forget, Round, decode_event
-from schemas.facts import EventsLostFact, Fact, GroupFact, QuarantineFact
+from schemas.events import AnyEvent, Round, decode_event
+from schemas.facts import EventsLostFact, Fact, QuarantineFact
 from schemas.records import MAX_RECORD_BYTES, QUARANTINED_BYTES
 from streaming.core.default_settings import DEFAULT_SETTINGS
-from streaming.core.shard import Record, SlotCounts, fold
+from streaming.core.shard import Record, fold
 from streaming.core.state.group_state import new_state
 from streaming.core.state.packing import STATE_VERSION, pack, unpack
 from streaming.errors import StateVersionError
@@ -59,7 +59,20 @@ def test_a_group_without_events_is_not_touched() -> None:
 
 def test_a_batch_without_records_changes_nothing() -> None:
     blob = fold(None, records_of(healthy().events), DEFAULT_SETTINGS).blob
-    assert fold(blob, [], DEFAULT_SETTINGS) == (blob, [], [], [])
+    assert fold(blob, [], DEFAULT_SETTINGS) == (blob, [], [])
+
+
+def test_the_state_and_the_events_of_collectors_that_shared_a_cluster_are_taken_over() -> None:
+    """0.2.0 kept the slot behind each group, and named it in producers."""
+    fleet = healthy(seconds=300)
+    of_slot = [replace(event, source="test/2") for event in fleet.events]
+    kept = msgspec.msgpack.decode(fold(None, records_of(of_slot), DEFAULT_SETTINGS).blob)
+    blob = msgspec.msgpack.encode({key: [*group, 2] for key, group in kept.items()})
+    known = len(fleet.events)
+    later = fold(blob, records_of(fleet.run(600).events[known:]), DEFAULT_SETTINGS)
+    assert [fact for fact in later.facts if isinstance(fact.payload, QuarantineFact)] == []
+    assert [(one.contradicting, one.quarantined) for one in later.cluster_counts] == [(0, 0)]
+    assert [len(group) for group in msgspec.msgpack.decode(later.blob).values()] == [2]
 
 
 def test_tallies_count_per_cluster() -> None:
@@ -75,51 +88,6 @@ def test_tallies_count_per_cluster() -> None:
     assert (cluster_counts["one"].rounds, cluster_counts["one"].groups, cluster_counts["one"].quarantined) == (12, 1, 1)
     assert cluster_counts["one"].newest_round_ts == T0 + 60_000
     assert (cluster_counts["two"].rounds, cluster_counts["two"].brokers_unanswered) == (8, 2)
-
-
-def of_slot(slot: int | None, events: list[AnyEvent]) -> list[Record]:
-    return records_of([replace(event, source="test" if slot is None else f"test/{slot}") for event in events])
-
-
-def test_a_shard_reports_the_slot_of_which_each_group_got_its_newest_round() -> None:
-    """Also of groups without events in this batch. A group that moves belongs to its new slot at once."""
-    g, h = healthy("g"), healthy("h", 90)
-    first = fold(None, of_slot(2, g.events) + of_slot(2, h.events), DEFAULT_SETTINGS)
-    assert first.slots == [SlotCounts("c", 2, 2, T0 + 90_000)]
-    known = len(h.events)
-    later = fold(first.blob, of_slot(0, h.run(5).events[known:]), DEFAULT_SETTINGS)
-    assert later.slots == [SlotCounts("c", 2, 1, T0 + 60_000), SlotCounts("c", 0, 1, T0 + 95_000)]
-    assert [fact.payload.slot for fact in later.facts if isinstance(fact.payload, GroupFact)] == [0]
-    known = len(h.events)
-    whole = fold(later.blob, of_slot(None, h.run(5).events[known:]), DEFAULT_SETTINGS)
-    assert whole.slots == [SlotCounts("c", 2, 1, T0 + 60_000)]
-
-
-@pytest.mark.parametrize("name", ["c/1000", "c/99999999999999999999", "c/\u0663", "c/\u00b2", "c/", "c/-1", "7"])
-def test_a_producer_whose_name_ends_like_no_slot_has_none(name: str) -> None:
-    """Anybody may write it: a number that the state cannot contain would make each try of the batch fail."""
-    records = records_of([replace(event, source=name) for event in healthy().events])
-    assert fold(None, records, DEFAULT_SETTINGS).slots == []
-
-
-def test_no_rounds_need_come_of_a_group_whose_members_left() -> None:
-    fleet = healthy()
-    fleet.leave("x", "y")
-    fleet.idle(60)
-    assert fold(None, of_slot(1, fleet.events), DEFAULT_SETTINGS).slots == []
-
-
-def test_no_rounds_need_come_of_a_group_that_an_operator_forgot_until_its_next_one() -> None:
-    """Its members never left: no collector asks it any more, so no round says that they did."""
-    fleet = healthy()
-    first = fold(None, of_slot(1, fleet.events), DEFAULT_SETTINGS)
-    assert [one.groups for one in first.slots] == [1]
-    forget = Forget(schema=1, cluster="c", group="g", source="forget ops", seq=1, round=1, ts=T0 + 60_000)
-    forgotten = fold(first.blob, records_of([forget]), DEFAULT_SETTINGS)
-    assert forgotten.slots == []
-    known = len(fleet.events)
-    later = fold(forgotten.blob, of_slot(1, fleet.run(5).events[known:]), DEFAULT_SETTINGS)
-    assert later.slots == [SlotCounts("c", 1, 1, T0 + 65_000)]
 
 
 # --- groups that are gone

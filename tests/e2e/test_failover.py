@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,32 +13,26 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 
 from schemas.events import Round
-from streaming.collector.probing.share import home_of
-from streaming.collector.wire.client import Lane
 from streaming.loopback.kafka import LoopbackKafka
-from tests.collector.fake_rocketmq import Asked, FakeClient, FakeCluster, FakeGroup, served
+from tests.collector.fake_rocketmq import FakeCluster, served
 from tests.collector.test_cluster_probe import two_clients
 from tests.collector.test_real_kafka import until
 from tests.e2e.workload import PARTITIONS
 from tests.records import accepted
 
 pytestmark = pytest.mark.kafka
-CONNECTIONS, RUNNING_INFO, CONSUME_STATS = 203, 307, 208
-SHARING = tuple(
-    next(f"s{n}" for n in range(99) if home_of(f"s{n}") == home) for home in (0, 3)
-)  # two groups, one client
 OVERLAP_S = 3  # how long a collector that was to stop asks nothing, at the least
 
 
 class Collectors:
     """Processes of ``evenkeel collect`` with one configuration."""
 
-    def __init__(self, folder: Path, kafka: LoopbackKafka, topic: str, cluster: FakeCluster, more: str = "") -> None:
+    def __init__(self, folder: Path, kafka: LoopbackKafka, topic: str, cluster: FakeCluster) -> None:
         self.config = folder / "x.toml"
         self.config.write_text(
             f'[source]\nbootstrap_servers = "{kafka.bootstrap_servers}"\ntopic = "{topic}"\n[collector]\n'
             f'clusters = {{ prod = "{cluster.namesrv[0]}" }}\ninterval_seconds = 1\ntimeout_seconds = 1\n'
-            f'state = "{folder}/state"\nfailover_topic = "collectors-{uuid4().hex[:8]}"\n{more}'
+            f'state = "{folder}/state"\nfailover_topic = "collectors-{uuid4().hex[:8]}"\n'
         )
         self.folder, self.cluster = folder, cluster
         self.running: list[subprocess.Popen[bytes]] = []
@@ -51,13 +45,13 @@ class Collectors:
         with (self.folder / f"log-{len(self.running)}").open("wb") as log:
             self.running.append(subprocess.Popen(command, stdout=log, stderr=log))
 
-    def rounds(self, group: str = "g") -> list[Round]:
+    def rounds(self) -> list[Round]:
         """The rounds of the group so far; its events are in one partition, so in their order."""
         for records in self._consumer.poll(timeout_ms=300).values():
             for record in records:
                 events = accepted(record.key, record.value)
-                self._rounds += [one for one in events if isinstance(one, Round)]
-        return [one for one in self._rounds if one.group == group]
+                self._rounds += [one for one in events if isinstance(one, Round) and one.group == "g"]
+        return self._rounds
 
     def wait_for_asker(self, other_than: str = "", within_s: float = 60) -> str:
         found: list[str] = []
@@ -93,40 +87,6 @@ def collectors(tmp_path: Path, kafka: LoopbackKafka, topic: str) -> Iterator[Col
             started.close()
 
 
-def many_groups() -> FakeCluster:
-    """Half of the clients answer slowly, so that as many requests are on their way as may be."""
-    owned = [("T", broker, number) for broker in ("broker-a", "broker-b") for number in range(4)]
-
-    def group(name: str) -> FakeGroup:
-        mine = [FakeClient(f"{name}-{one}", owned[one::4], delay_s=0.3 * (one % 2)) for one in range(4)]
-        return FakeGroup([*mine, FakeClient("shared")] if name in SHARING else mine)
-
-    return FakeCluster(groups={name: group(name) for name in [*SHARING, *(f"g{number}" for number in range(24))]})
-
-
-def returns(asked: Iterable[Asked]) -> list[Asked]:
-    """Requests by a connection after another one was used for the subject: then two collectors asked about it."""
-    used: dict[tuple[str, str], list[int]] = {}
-    found = []
-    for one in asked:
-        connections = used.setdefault((one.broker, one.subject), [])
-        if one.connection in connections[:-1]:
-            found.append(one)
-        elif one.connection not in connections:
-            connections.append(one.connection)
-    return found
-
-
-def newest_source(collectors: Collectors, group: str) -> str:
-    return collectors.rounds(group)[-1].source
-
-
-def askers(collectors: Collectors, fake: FakeCluster) -> set[str]:
-    """The processes that sent the newest rounds of the groups; none, if a group has no round yet."""
-    newest = [collectors.rounds(group)[-1:] for group in fake.groups]
-    return {rounds[0].source.split()[-2] for rounds in newest} if all(newest) else set()
-
-
 def overlapping_requests(cluster: FakeCluster, ended_s: float) -> int:
     """How many requests came by connections from before ``ended_s`` after the first one by a later connection."""
     before = {connection for asked_s, connection in cluster.asked_s if asked_s < ended_s}
@@ -153,29 +113,3 @@ def test_another_collector_takes_over_and_never_two_ask(ending: signal.Signals, 
     assert max(ends[first]) < min(ends[second])  # rounds of a paused collector may reach Kafka when it goes on
     if ending is signal.SIGTERM:
         assert asker.wait(10) == 0
-
-
-@pytest.mark.timeout(240)
-def test_collectors_share_a_cluster_and_a_killed_one_is_replaced(
-    tmp_path: Path, kafka: LoopbackKafka, topic: str
-) -> None:
-    """Each group is asked by one collector at a time, each client too, and the limits of a broker are kept."""
-    fake = many_groups()
-    with served(fake) as cluster:
-        collectors = Collectors(tmp_path, kafka, topic, cluster, "share = true\nrunning_info_seconds = 5\n")
-        try:
-            for number in (1, 2):
-                collectors.start()
-                until(lambda number=number: len(askers(collectors, fake)) == number)  # type: ignore[misc]
-            until(lambda: len({newest_source(collectors, group) for group in SHARING}) == 1)
-            collectors.running[0].kill()
-            until(lambda: askers(collectors, fake) == {str(one.pid) for one in collectors.running[1:]})
-            time.sleep(OVERLAP_S)
-            assert len({newest_source(collectors, group) for group in SHARING}) == 1
-        finally:
-            collectors.close()
-    assert returns(one for one in fake.asked_about if one.code == CONNECTIONS) == []
-    assert returns(one for one in fake.asked_about if one.code == RUNNING_INFO) == []
-    assert {key: number for key, number in fake.most_at_work.items() if number != 1} == {}
-    for lane, code in ((Lane.CLIENTS, RUNNING_INFO), (Lane.TABLES, CONSUME_STATS), (Lane.LISTS, CONNECTIONS)):
-        assert max(node.most_at_work[code] for node in fake.nodes.values()) <= lane.value

@@ -7,9 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from msgspec.structs import replace
 
-from schemas.facts import AlertChange, AlertClient, AlertQueue, Fact, HealthFact, SlotHealth
+from schemas.facts import AlertChange, AlertClient, AlertQueue, Fact
 from schemas.table_definition import Table
 from schemas.tables import ALERTS, GROUP_MEMBERS, GROUP_STATUS, QUEUE_ASSIGNMENTS
 from streaming.errors import SourceError
@@ -165,12 +164,3 @@ def test_how_evenkeel_was_doing(tmp_path: Path) -> None:
     assert read_monitor(str(tmp_path), "prod", None) == MonitorStatus(T0 + 15_000, "late", T0 - 55_000)
     assert read_monitor(str(tmp_path), "prod", T0 + 14_999) == MonitorStatus(T0, "ok", T0 - 2000)
     assert read_monitor(str(tmp_path), "dr", None) is None
-
-
-def test_until_when_evenkeel_saw_the_slot_of_a_group(tmp_path: Path) -> None:
-    fact = health(15, cluster="prod")
-    assert isinstance(fact.payload, HealthFact)
-    slots = (SlotHealth(0, 4, T0 + 12_000), SlotHealth(2, 7, T0 - 400_000))
-    commit(tmp_path / "facts", [*told(), replace(fact, payload=replace(fact.payload, slots=slots))])
-    found = [read_monitor(str(tmp_path), "prod", None, slot) for slot in (0, 2, 3, None)]
-    assert [one and one.group_seen_ts for one in found] == [T0 + 12_000, T0 - 400_000, T0 + 13_000, T0 + 13_000]

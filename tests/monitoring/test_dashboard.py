@@ -35,24 +35,6 @@ def test_what_is_shown_of_single_groups_goes_by_the_chosen_groups() -> None:
     assert all('consumer_group=~"$consumer_group"' in one for one in selections)
 
 
-def test_what_is_shown_of_collectors_goes_by_the_chosen_clusters_and_their_slots() -> None:
-    """The collectors that share a cluster call its slots ``prod/0`` and so on, in series of their own."""
-    of_collectors = re.compile(r"evenkeel_collector_\w+\{([^}]*)\}")
-    selections = [one for query in QUERIES for one in of_collectors.findall(query)]
-    assert len(selections) > 8
-    for one in selections:
-        (pattern,) = re.findall('cluster=~"([^"]*)"', one)
-        matches = re.compile(pattern.replace("$cluster", "prod|test")).fullmatch
-        assert all(map(matches, ("prod", "test", "prod/0", "test/3")))
-        assert not any(map(matches, ("prod2", "prod/x", "stage")))
-
-
-def test_the_lag_of_a_cluster_is_that_of_all_its_slots() -> None:
-    """Only a collector that asks it has the series, so that nothing is counted twice."""
-    (query,) = [query for query in QUERIES if "evenkeel_rocketmq_cluster_lag_messages" in names_in(query)]
-    assert query.startswith("sum by (cluster) (")
-
-
 def test_a_group_leads_to_its_page() -> None:
     """At the address that the variable names, with the parameters that the pages know."""
     (pages,) = [one for one in DASHBOARD["templating"]["list"] if one["name"] == "pages"]

@@ -330,8 +330,6 @@ def _lives() -> dict[str, Notice]:
     )  # fmt: skip
     blind = MonitorTrouble("monitor_blind", "prod", SINCE, why="job_slow", evidence=seen)
     late = MonitorTrouble("monitor_late", "prod", SINCE, why="reads_old", evidence=seen)
-    parts = replace(seen, slots=(1, 3), groups=801)
-    in_part = MonitorTrouble("monitor_blind", "prod", SINCE, why="slots_not_seen", evidence=parts)
     apart = Contradiction(
         "orders", "collector ops-1 4711 1763740000000", "collector ops-7 12 1763740100000", "", 0, 7_200_000
     )
@@ -356,8 +354,6 @@ def _lives() -> dict[str, Notice]:
         "storm-resolved": resolved(notice(*storm, cause="VIEW_DIVERGENCE")),
         "monitor_blind": notice(trouble=blind, **critical),
         "monitor_blind-resolved": notice(trouble=blind, status="resolved", **critical),
-        "monitor_blind-slots": notice(trouble=in_part, **critical),
-        "monitor_blind-slots-resolved": notice(trouble=in_part, status="resolved", **critical),
         "monitor_contradicted": notice(trouble=contradicted, **critical),
         "monitor_contradicted-resolved": notice(trouble=contradicted, status="resolved", **critical),
         "monitor_late": notice(trouble=late, **critical),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schemas.facts import AlertFact, AlertQueue, Fact, HealthFact, SlotHealth
+from schemas.facts import AlertFact, AlertQueue, Fact, HealthFact
 from streaming.core.alerts.lifecycle import fingerprint
 
 NOW = 1_700_000_000_000
@@ -32,18 +32,10 @@ def alert(
     return Fact(seq, cluster, group, topic, ts, AlertFact(**values | changed))
 
 
-def health(
-    cluster: str = "c",
-    *,
-    at: int = 0,
-    rounds: int = 3,
-    lag: int | None = 1,
-    status: str = "ok",
-    slots: tuple[SlotHealth, ...] = (),
-) -> Fact:
+def health(cluster: str = "c", *, at: int = 0, rounds: int = 3, lag: int | None = 1, status: str = "ok") -> Fact:
     """``lag``: seconds."""
     payload = HealthFact(
         status=status, batch_id=1, groups=1, rounds=rounds, events=rounds, quarantined=0, brokers_unanswered=0,
-        lag_ms=None if lag is None else lag * S, events_per_s=1.0, batch_ms=1, state_bytes=1, slots=slots,
+        lag_ms=None if lag is None else lag * S, events_per_s=1.0, batch_ms=1, state_bytes=1,
     )  # fmt: skip
     return Fact(NOW + at * S, cluster, "", None, NOW + at * S, payload)

@@ -1,12 +1,11 @@
 """Silence is not health: when evenkeel itself is accused, and what waits meanwhile."""
 
-from itertools import groupby
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from schemas.facts import Contradiction, Fact, GroupFact, HealthFact, SlotHealth
+from schemas.facts import Contradiction, Fact, GroupFact
 from streaming.newest_facts import ClusterHealth
 from streaming.notices.languages import LANGUAGES
 from streaming.notices.trouble_text import EVIDENCE, trouble_said
@@ -48,62 +47,6 @@ def test_stopped_job_is_noticed_within_a_minute(stopped_at: int) -> None:
     assert at is not None
     assert at - min(stopped_at, 1) < 60
     assert troubles(sink) == [("firing", "monitor_blind", "c")]
-
-
-def shared(at: int, rounds_at: dict[int, int], lag: int = 1) -> Fact:
-    """``rounds_at``: of each slot, when its newest round was; seconds after NOW. Each slot has 10 groups."""
-    slots = tuple(SlotHealth(slot, 10, NOW + ts * S) for slot, ts in rounds_at.items())
-    return health(at=at, lag=lag, slots=slots)
-
-
-@pytest.mark.parametrize("stopped_at", range(15))
-def test_a_slot_that_nobody_asks_is_noticed_within_a_minute_though_rounds_of_the_others_come(stopped_at: int) -> None:
-    sink = watching()
-    facts = {at: [shared(at, {0: at - 1, 2: min(at - 1, stopped_at)})] for at in range(0, 120, HEALTH_S)}
-    sink.poll(0, facts[0])
-    at = first_told(sink, facts)
-    assert at is not None
-    assert at - stopped_at < 60
-    assert troubles(sink) == [("firing", "monitor_blind", "c")]
-    assert "none of c/2 (10 groups)" in trouble_said(sink.told[0].trouble, "en", NOW)
-    sink.poll(130, [shared(130, {0: 129, 2: stopped_at}), alert("h", at=129)])
-    assert sink.told[-1].groups == ("h",), "the other slots are judged as before"
-    sink.poll(136, [shared(135, {0: 134, 2: 134})])
-    assert troubles(sink)[-1] == ("resolved", "monitor_blind", "c")
-
-
-def test_a_slot_whose_groups_have_all_moved_is_not_awaited() -> None:
-    sink = watching()
-    sink.poll(0, [shared(0, {0: -1, 2: -1})])
-    facts = {at: [shared(at, {0: at - 1})] for at in range(HEALTH_S, 120, HEALTH_S)}
-    assert first_told(sink, facts) is None
-
-
-def test_no_slot_is_missed_while_rounds_come_of_none() -> None:
-    """Collectors that share the cluster no more: the groups that they find leave their slots, one after the other."""
-    sink = watching()
-    sink.poll(0, [shared(0, {0: -1, 1: -1})])
-    facts = {at: [shared(at, {0: -1, 1: -1} if at < 90 else {1: -1})] for at in range(HEALTH_S, 600, HEALTH_S)}
-    assert first_told(sink, facts, until=600) is None
-
-
-def test_a_slot_is_not_blind_while_what_waits_in_kafka_is_read() -> None:
-    """A job that was away reads first rounds of one slot, and then those of the other."""
-    sink = watching()
-    sink.poll(0, [shared(0, {0: -1, 2: -1})])
-    facts = {30: [shared(30, {0: 5, 2: -1}, lag=25)], 45: [shared(45, {0: 15, 2: 8}, lag=30)]}
-    facts |= {at: [shared(at, {0: at - 20, 2: at - 25}, lag=20)] for at in range(60, 120, HEALTH_S)}
-    assert first_told(sink, facts) is None
-
-
-def test_a_cluster_of_which_nothing_is_seen_is_one_trouble_with_the_slot_before() -> None:
-    sink = watching()
-    for at in range(0, 75, HEALTH_S):
-        sink.poll(at, [shared(at, {0: at - 1, 2: -1})])
-    for at in range(75, 150, HEALTH_S):
-        sink.poll(at, [health(at=at, rounds=0, lag=at - 60)])
-    assert len({notice.key for notice in sink.told}) == 1
-    assert sink.view(NOW + 150 * S).unseen == {"c"}
 
 
 @pytest.mark.parametrize("status", ["idle", "late"])
@@ -452,18 +395,6 @@ def test_rounds_that_contradict_one_another_are_a_page_and_alerts_go_on() -> Non
     assert [(status, kind) for status, kind, _ in troubles(sink)][1:] == [("resolved", "monitor_contradicted")]
 
 
-def test_a_slot_that_nobody_asks_hides_no_contradiction() -> None:
-    sink, kinds = watching(), list[str]()
-    for at in range(0, 360, HEALTH_S):
-        fact = contradicting(at, AHEAD if 90 <= at < 150 else None)
-        slots = shared(at, {0: at, 2: 0}).payload
-        assert isinstance(fact.payload, HealthFact)
-        assert isinstance(slots, HealthFact)
-        sink.poll(at, [replace(fact, payload=replace(fact.payload, slots=slots.slots))])
-        kinds += [trouble.kind for trouble in sink.open_alerts.troubles]
-    assert [kind for kind, _ in groupby(kinds)] == ["monitor_blind", "monitor_contradicted", "monitor_blind"]
-
-
 def test_rounds_that_contradict_one_another_for_a_moment_are_no_page() -> None:
     sink = watching()
     for at in range(0, 300, HEALTH_S):
@@ -542,7 +473,7 @@ def test_every_reason_has_its_sentence_and_what_to_check(language: str) -> None:
     words = LANGUAGES[language]
     told = set(words.unseen)
     assert set(EVIDENCE) < told
-    of_their_kind = {"nothing_yet", "reads_old", "events_refused", "times_ahead", "times_behind", "slots_not_seen"}
+    of_their_kind = {"nothing_yet", "reads_old", "events_refused", "times_ahead", "times_behind"}
     assert set(words.checks) | of_their_kind == told
 
 

@@ -5,6 +5,7 @@ import json
 import msgspec
 
 from schemas.facts import FAILED, Contradiction
+from streaming.notices.trouble_text import trouble_said
 from streaming.notifier.open_alerts import OpenAlerts
 from streaming.notifier.state_files import Position
 from tests.notifier.facts import alert
@@ -33,10 +34,22 @@ def test_a_file_of_an_earlier_version_is_read_and_written_with_the_same_names() 
     assert (health.status, health.ts, health.failure) == (FAILED, NOW + 2_000, "out of memory")
     assert health.contradiction == Contradiction("g", "a", "b")
     assert position.open_alerts.refused["c/g"].since_ts == NOW - 5
-    expected = json.loads(STORED) | {"form": 1}
-    of_cluster = expected["standing"]["health"]["c"]
-    of_cluster["slots"], of_cluster["newest"]["slots"] = {}, []  # added since
-    assert json.loads(msgspec.json.encode(position)) == expected
+    assert json.loads(msgspec.json.encode(position)) == json.loads(STORED) | {"form": 1}
+
+
+def test_what_0_2_0_kept_of_slots_is_ignored() -> None:
+    """Where collectors shared a cluster, it kept slots of the cluster, and a trouble of its own kind."""
+    stored = json.loads(STORED)
+    of_cluster = stored["standing"]["health"]["c"]
+    of_cluster["slots"] = {"2": {"groups": 1, "newest_round_ts": 5, "rounds_ts": 5}}
+    of_cluster["newest"]["slots"] = [{"slot": 2, "groups": 1, "newest_round_ts": 5}]
+    evidence = {"heard_ts": 5, "slots": [2], "groups": 1}
+    trouble = {"kind": "monitor_blind", "cluster": "c", "since_ts": 5, "why": "slots_not_seen", "evidence": evidence}
+    stored["standing"]["troubles"] = [trouble]
+    position = msgspec.json.decode(json.dumps(stored), type=Position)
+    assert position.open_alerts.health == msgspec.json.decode(STORED, type=Position).open_alerts.health
+    (found,) = position.open_alerts.troubles
+    assert trouble_said(found, "en", NOW) == trouble_said(found, "zh", NOW) == ""
 
 
 def test_facts_that_are_read_again_after_a_restart_change_nothing() -> None:

@@ -88,6 +88,28 @@ def test_a_file_has_the_columns_of_its_facts_alone_and_every_reader_finds_nulls(
     assert spark.read.format("delta").load(table.path).where("alert IS NULL").count() == 3
 
 
+def test_fields_that_only_an_older_table_has_stay_and_are_null(spark: SparkSession, tmp_path: Path) -> None:
+    """0.2.0 wrote the slots of clusters that collectors shared."""
+    added = {"health": ",`slots`:ARRAY<STRUCT<`slot`:BIGINT>>", "group_status": ",`slot`:BIGINT"}
+    columns = {
+        one.name: one.type.removesuffix(">") + added[one.name] + ">" if one.name in added else one.type
+        for one in FACTS.columns
+    }
+    wanted = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
+    spark.sql(f"CREATE TABLE delta.`{tmp_path}/facts` ({wanted}) USING delta PARTITIONED BY (date)")
+    table, note = FactsTable(spark, str(tmp_path)), CommitNote(identity="query", batch_id=7, offsets={}, newest={})
+    table.create()
+    assert made(tmp_path).version() == 0
+    teller = Teller()
+    facts = [health(), teller.queue(T0, 0, "MATCH"), teller.status(T0, "healthy")]
+    table.append(rows_of(spark, facts), note, kinds_of(facts))
+    log = FactsLog(str(tmp_path / "facts"))
+    assert [fact for commit in log.commits(0, PAYLOADS) for fact in commit] == facts
+    run_projections(str(tmp_path))
+    assert read_group(str(tmp_path), teller.group, None, None) == facts[1:]
+    assert spark.read.format("delta").load(table.path).where("group_status.slot IS NULL").count() == 3
+
+
 def test_notes_are_read_until_one_of_the_checkpoint_is_found(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

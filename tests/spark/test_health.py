@@ -2,8 +2,7 @@
 
 import pytest
 
-from schemas.facts import SlotHealth
-from streaming.core.shard import ClusterCounts, SlotCounts
+from streaming.core.shard import ClusterCounts
 from streaming.errors import AwayError
 from streaming.spark.health import CLUSTERS_AT_MOST, BatchSummary, Health, Sight, failure_facts
 from streaming.spark.kafka_offsets import ANSWER_WITHIN_S, KafkaSeen, KafkaWatch, Loss
@@ -46,21 +45,6 @@ def test_shards_of_one_batch_add_up_their_groups(health):
     reports = [ShardReport(shard, 1, 0, [], [tally(groups=3)]) for shard in (0, 1)]
     health.add(BatchSummary(0, 40, reports, Loss()))
     assert health.facts(T0 + 15_000, BUSY)[0].payload.groups == 6
-
-
-def test_shards_of_all_batches_add_up_the_groups_of_a_slot(health):
-    """Also those without a record in the newest batch, and a slot whose groups have all moved is named no more."""
-
-    def batch(shard, *slots):
-        return BatchSummary(0, 40, [ShardReport(shard, 1, 0, [], [tally()], list(slots))], Loss())
-
-    health.add(batch(0, SlotCounts("c", 1, 3, T0 - 5_000), SlotCounts("d", 1, 7, T0)))
-    health.add(batch(1, SlotCounts("c", 1, 4, T0 - 9_000), SlotCounts("c", 0, 1, T0 + 99_000)))
-    (fact,) = health.facts(T0 + 15_000, BUSY)
-    assert fact.payload.slots == (SlotHealth(0, 1, T0 + 15_000), SlotHealth(1, 7, T0 - 5_000))
-    health.add(batch(1))
-    (fact,) = health.facts(T0 + 30_000, BUSY)
-    assert fact.payload.slots == (SlotHealth(1, 3, T0 - 5_000),)
 
 
 def test_silence_is_idle_and_still_told(health):

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact, HealthFact, SlotHealth
+from schemas.facts import AlertFact, AlertQueue, Fact, GroupFact
 from streaming.web.views.known import Known
 from streaming.web.views.overview import ROWS_A_PAGE, RankedGroups, Waiting, Wanted
 from tests.web.made_tables import health_of
@@ -143,23 +143,6 @@ def test_what_is_not_seen_any_more_is_said_to_be_old() -> None:
     for later, is_old in ((118_000, False), (125_000, True)):
         view = RankedGroups(known(*facts), NOW + later).overview(Wanted(), NOW + later)
         assert ([row.is_old for row in view.rows], [one.is_blind for one in view.clusters]) == ([is_old], [is_old])
-
-
-def of_slot(group: str, slot: int) -> Fact:
-    fact = status(group, "healthy")
-    assert isinstance(fact.payload, GroupFact)
-    return replace(fact, payload=replace(fact.payload, slot=slot))
-
-
-def test_groups_of_a_slot_that_is_not_seen_any_more_are_old_and_no_others() -> None:
-    facts = [of_slot("seen", 0), of_slot("unseen", 2), status("not shared", "healthy", cluster="d")]
-    (newest,) = health_of([status("g", "healthy", ts=NOW + 125_000)], "c")
-    assert isinstance(newest.payload, HealthFact)
-    slots = (SlotHealth(0, 1, NOW + 124_000), SlotHealth(2, 1, NOW))
-    shared = replace(newest, payload=replace(newest.payload, slots=slots))
-    view = RankedGroups(known(*facts, shared), NOW + 125_000).overview(Wanted(), NOW + 125_000)
-    assert [row.known.group for row in view.rows if row.is_old] == ["unseen"]
-    assert [one.unseen for one in view.clusters] == [(("c/2", NOW),), ()]
 
 
 def test_of_a_group_the_larger_number_counts() -> None:

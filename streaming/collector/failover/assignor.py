@@ -1,6 +1,6 @@
 """kafka-python's assignor, in whose rebalances collectors say which clusters give them answers."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
@@ -59,46 +59,6 @@ class ReachAssignor(CooperativeStickyAssignor):
             for _, numbers in balancing.get_final_assignment(member_id)
             for number in numbers
         }
-
-
-class SlotAssignor(ReachAssignor):
-    """Shares out the slots of each cluster, so that each collector gets as many of them as others, and of all clusters.
-
-    ``clusters``: the partitions of each cluster's slots. The parent's balance counts those of all clusters together:
-    then one collector may get all slots of one cluster, and another one all those of the next.
-
-    It has a name of its own: Kafka lets no collector that asks whole clusters join those that share them.
-    """
-
-    name = "evenkeel-share"
-
-    def __init__(self, topic: str, report: Report, clusters: Iterable[frozenset[int]]) -> None:
-        super().__init__(topic, report)
-        self._clusters = tuple(clusters)
-
-    def _balanced(self, _: Any, read: Mapping[str, Any]) -> dict[int, str]:
-        """A partition leaves its owner only if another member has less, without it."""
-        used, owners = sorted(frozenset[int]().union(*self._clusters)), _owners(read)
-        found = {number: owners[number] for number in used if number in owners}
-        for number in used:
-            found.setdefault(number, self._least(number, found, read))
-        while move := next(self._moves(found, read), None):
-            found |= [move]
-        return found
-
-    def _moves(self, found: Mapping[int, str], members: Iterable[str]) -> Iterator[tuple[int, str]]:
-        best = ((number, self._least(number, found, members)) for number in found)
-        return ((number, to) for number, to in best if to != found[number])
-
-    def _least(self, number: int, found: Mapping[int, str], members: Iterable[str]) -> str:
-        """The member that has the least beside a partition: first of its cluster, then of all."""
-        others = [frozenset(numbers - {number}) for numbers in self._clusters if number in numbers]
-
-        def load(member: str) -> tuple[int, int, bool, str]:
-            has = {one for one, owner in found.items() if owner == member}
-            return sum(len(has & numbers) for numbers in others), len(has - {number}), number not in has, member
-
-        return min(members, key=load)
 
 
 def _owners(read: Mapping[str, Any]) -> dict[int, str]:

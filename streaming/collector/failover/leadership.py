@@ -45,9 +45,6 @@ class Leadership(Protocol):
 
     def save(self, memory: Memory) -> None: ...
 
-    def write_log(self, key: str, value: bytes | None) -> None:
-        """Adds a record to the log of the collectors that share the cluster."""
-
 
 class Alone:
     """There is no other collector, or nobody said so in the configuration. The memory is in a file."""
@@ -73,15 +70,9 @@ class Alone:
     def stopped(self) -> None:
         """Nobody waits for it."""
 
-    def write_log(self, key: str, value: bytes | None) -> None:
-        """Nobody reads it."""
-
 
 class Elected:
-    """One of several collectors. The memory is in their topic, compressed, since Kafka's records are at most 1 MB.
-
-    ``cluster`` is the name of a slot where they share the cluster.
-    """
+    """One of several collectors. The memory is in their topic, compressed, since Kafka's records are at most 1 MB."""
 
     slow_after_ms = RUNNING_INFO_TIMEOUT_MS
     check_every_s = 0.2
@@ -101,7 +92,6 @@ class Elected:
         self._membership.reach.note(self._cluster, silent_since_s, time.monotonic())
 
     async def stand_by(self, probe: Callable[[], Awaitable[bool]]) -> None:
-        self._membership.slot_logs.follow(self._cluster)
         if self._membership.is_to_probe(self._cluster):
             began_s = time.monotonic()
             self._membership.reach.probed(self._cluster, await probe(), began_s)
@@ -123,6 +113,3 @@ class Elected:
         if is_to_save(self._saved, memory):
             self._saved = memory
             self._membership.memories.save(self._cluster, zlib.compress(encode(memory)))
-
-    def write_log(self, key: str, value: bytes | None) -> None:
-        self._membership.slot_logs.add(self._cluster, key, value)

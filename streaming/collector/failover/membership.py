@@ -5,28 +5,23 @@ name alone, so that collectors whose lists of clusters differ for a while agree 
 owns the partition asks the cluster. A successor has read what is remembered of a cluster (``memories``) before it
 begins to ask. A collector that gets no answers of RocketMQ reports it with the next rebalance, and another one that
 gets some takes its partition over (``reach``).
-
-Where collectors share clusters, each slot of a cluster (``prod/2``) is what a whole cluster is without sharing
-(``slot_logs``).
 """
 
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from threading import Condition, Event, Thread
 from typing import Any
 
 from kafka import ConsumerRebalanceListener, TopicPartition
 from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 
-from streaming.collector.failover.assignor import ReachAssignor, SlotAssignor
+from streaming.collector.failover.assignor import ReachAssignor
 from streaming.collector.failover.memories import Memories
 from streaming.collector.failover.reach import Reach, Report, is_news
-from streaming.collector.failover.slot_logs import SlotLogs
 from streaming.collector.failover.term import Term
-from streaming.collector.failover.topic import DELIVERED_WITHIN_S, PARTITIONS, SESSION_MS, WRITE_WITHIN_S, partition_of
-from streaming.collector.probing.share import Log
+from streaming.collector.failover.topic import SESSION_MS, WRITE_WITHIN_S, partition_of
 from streaming.config.cross_key_checks import FAILOVER_TIMEOUT_S
 
 REQUEST_MS = FAILOVER_TIMEOUT_S * 1000  # a request is over by then
@@ -41,12 +36,12 @@ log = logging.getLogger(__name__)
 class Membership(ConsumerRebalanceListener):
     """The partitions that this collector owns.
 
-    ``clusters``: those of the configuration, or their slots where collectors share them. ``connect`` makes a consumer
-    of the group, with the given assignor, and a producer; it raises KafkaError or OSError while Kafka is away.
+    ``clusters``: those of the configuration. ``connect`` makes a consumer of the group, with the given assignor, and a
+    producer; it raises KafkaError or OSError while Kafka is away.
     ``begin`` and ``stopped`` are called by the loop of each cluster. Kafka gets a partition back when no cluster of it
     is asked any more and the last memories are written.
-    ``reach``: what the loops note of RocketMQ's answers. ``logs``: of the clusters that are shared; ``open_log`` makes
-    the consumer that reads them. ``went_on`` is called with each turn of the thread, also while Kafka is away.
+    ``reach``: what the loops note of RocketMQ's answers. ``went_on`` is called with each turn of the thread, also while
+    Kafka is away.
     """
 
     def __init__(
@@ -55,15 +50,12 @@ class Membership(ConsumerRebalanceListener):
         connect: Callable[[Any], tuple[Any, Any]],
         topic: str,
         reach: Reach,
-        logs: Mapping[str, Log] | None = None,
-        open_log: Callable[[], Any] = lambda: None,
         went_on: Callable[[], object] = lambda: None,
     ) -> None:
         self.reach = reach
         self._clusters = tuple(clusters)
         self._term = Term(SESSION_MS, REQUEST_MS)
         self.memories = Memories(topic, self._clusters)
-        self.slot_logs = SlotLogs(topic, self._clusters, logs or {}, open_log, self._term)
         self._partitions = frozenset(map(partition_of, self._clusters))
         self._reported_s = -math.inf
         self._logged = Report()
@@ -71,10 +63,9 @@ class Membership(ConsumerRebalanceListener):
         self._topic = topic
         self._is_away = False
         self._producer: Any = None
-        self._assignor = self._new_assignor()
+        self._assignor = ReachAssignor(topic, Report())
         self._owned: frozenset[int] = frozenset()  # and read to the end
         self._unread: dict[int, int] = {}  # owned, and up to which offset they must be read
-        self._read_first = 0  # the partition of these with which the next turn begins
         self._asking: set[str] = set()
         self._changed = Condition()
         self._over = Event()
@@ -126,7 +117,7 @@ class Membership(ConsumerRebalanceListener):
         while not self._over.is_set():
             try:
                 self._went_on()
-                self._assignor = self._new_assignor()
+                self._assignor = ReachAssignor(self._topic, Report())
                 consumer, self._producer = self._connect(self._assignor)
                 self._follow(consumer)
             except (KafkaError, OSError) as error:
@@ -134,11 +125,6 @@ class Membership(ConsumerRebalanceListener):
             except Exception:  # of kafka-python's own: without this thread, nothing would be asked any more
                 log.exception("Kafka does not say which collector asks")
             self._over.wait(RETRY_AFTER_S)
-
-    def _new_assignor(self) -> ReachAssignor:
-        if slots := self.slot_logs.partitions_of_clusters():
-            return SlotAssignor(self._topic, Report(), slots)
-        return ReachAssignor(self._topic, Report())
 
     def _wait_for_probes(self) -> None:
         """A collector that is not answered when it joins is given no cluster that another one asks."""
@@ -152,7 +138,6 @@ class Membership(ConsumerRebalanceListener):
 
     def _follow(self, consumer: Any) -> None:
         try:
-            self.slot_logs.begin()
             self._wait_for_probes()
             consumer.subscribe([self._topic], listener=self)
             connected_s = time.monotonic()
@@ -173,15 +158,11 @@ class Membership(ConsumerRebalanceListener):
                 consumer.close(autocommit=False, timeout_ms=WRITE_WITHIN_S * 1000)
             finally:
                 self._producer.close(timeout=WRITE_WITHIN_S)
-                self.slot_logs.close()
 
     def _turn(self, consumer: Any) -> None:
         for records in self._polled(consumer).values():
             self.memories.add(records)
         self._note_heartbeat(consumer)
-        if self.slot_logs.is_open:
-            self.slot_logs.write(self._producer, self._owned)
-            self.slot_logs.read()
         self._note_read(consumer)
         self.memories.send(self._producer, self._owned)
         self._tell(consumer)
@@ -243,12 +224,9 @@ class Membership(ConsumerRebalanceListener):
             self._is_away = False
 
     def _note_read(self, consumer: Any) -> None:
-        """A partition that does not answer now is asked again in the next turn.
-
-        Logs are given longer. So a turn ends at the first one that does not answer, and the next turn begins after it.
-        """
+        """A partition that does not answer now is asked again in the next turn."""
         assigned = {one.partition for one in consumer.assignment()} & self._partitions
-        for number in sorted(assigned - self._owned, key=lambda one: (one - self._read_first) % PARTITIONS):
+        for number in sorted(assigned - self._owned):
             at = TopicPartition(self._topic, number)
             try:
                 if number not in self._unread:
@@ -256,12 +234,7 @@ class Membership(ConsumerRebalanceListener):
                 position = consumer.position(at, timeout_ms=POLL_MS)
             except KafkaTimeoutError:
                 continue
-            try:
-                are_logs_read = self.slot_logs.is_read(number)
-            except KafkaTimeoutError:
-                self._read_first = number + 1
-                return
-            if position is not None and position >= self._unread[number] and are_logs_read:
+            if position is not None and position >= self._unread[number]:
                 del self._unread[number]
                 self._owned |= {number}
 
@@ -277,7 +250,6 @@ class Membership(ConsumerRebalanceListener):
         self._term.end()
         self._assignor.member_assignment = None  # kafka-python would claim what others own by now
         self.memories.drop()
-        self.slot_logs.lose()
         self._give_back({one.partition for one in lost})
 
     def _give_back(self, numbers: set[int]) -> None:
@@ -285,7 +257,6 @@ class Membership(ConsumerRebalanceListener):
         self._owned -= numbers
         for number in numbers:
             self._unread.pop(number, None)
-            self.slot_logs.give_back(number)
         with self._changed:
             is_over = self._changed.wait_for(
                 lambda: not any(partition_of(cluster) in numbers for cluster in self._asking), STOP_ASKING_WITHIN_S
@@ -296,16 +267,6 @@ class Membership(ConsumerRebalanceListener):
             )
         self.memories.send(self._producer, numbers)
         try:
-            self._write_last(numbers)
+            self._producer.flush(WRITE_WITHIN_S)
         except KafkaError as error:
             log.warning("what this collector remembers did not reach its successor: %s", error)
-
-    def _write_last(self, numbers: set[int]) -> None:
-        """Nothing is on its way afterwards, also if a record failed: the next collector would not wait for it."""
-        if not self.slot_logs.is_open:
-            self._producer.flush(WRITE_WITHIN_S)
-            return
-        try:
-            self.slot_logs.write(self._producer, {*self._owned, *numbers})
-        finally:
-            self._producer.flush(DELIVERED_WITHIN_S)

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class Memories:
-    """``clusters``: those of the configuration, or their slots where collectors share them."""
+    """``clusters``: those of the configuration."""
 
     def __init__(self, topic: str, clusters: Iterable[str]) -> None:
         self._topic, self._clusters = topic, frozenset(clusters)

@@ -1,23 +1,19 @@
 """The topic by which collectors agree: its partitions, and how to read and write it."""
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from streaming.collector.output.kafka import check_reachable, opened
-from streaming.collector.probing.share import SLOTS
 from streaming.config.values import server_list
 
 PARTITIONS = 48  # has many divisors, so that two, three, four, six and eight collectors get equally many
 SESSION_MS = 9_000  # Kafka gives the clusters of a silent collector away after this; its brokers allow 6 s and more
 HEARTBEAT_MS = 1_000
-LOG_FETCH_MS = 100  # Kafka answers in order: a question for the end of the log waits for the fetch before it
-LOG_RECORDS = 5_000  # of one poll
 WRITE_WITHIN_S = 3
-DELIVERED_WITHIN_S = WRITE_WITHIN_S + 1
 SEGMENT_MS = 3_600_000  # Kafka compacts closed segments only
 CONNECT_WITHIN_S = 5
 
@@ -51,7 +47,7 @@ def connect(bootstrap_servers: str, options: Mapping[str, Any], topic: str, assi
                 "acks": "all",
                 "max_block_ms": WRITE_WITHIN_S * 1000,
                 "request_timeout_ms": WRITE_WITHIN_S * 1000,
-                "delivery_timeout_ms": DELIVERED_WITHIN_S * 1000,  # an older memory must not come after a successor's
+                "delivery_timeout_ms": (WRITE_WITHIN_S + 1) * 1000,  # an older memory must not come after a successor's
                 **common,
             },
         )
@@ -71,22 +67,6 @@ def let_evictions_be_noticed(coordinator: Any) -> None:
         coordinator.rejoining = False
 
     coordinator.reset_generation = reset_generation
-
-
-def open_log(bootstrap_servers: str, options: Mapping[str, Any], topic: str, clusters: Iterable[str]) -> Any:
-    """A consumer of the logs of these clusters, from their beginning. Raises KafkaError, OSError."""
-    common = {
-        "bootstrap_servers": list(server_list(bootstrap_servers)),
-        "bootstrap_timeout_ms": CONNECT_WITHIN_S * 1000,
-        "auto_offset_reset": "earliest",
-        "enable_auto_commit": False,
-        "max_poll_records": LOG_RECORDS,
-        "fetch_max_wait_ms": LOG_FETCH_MS,
-        **options,
-    }
-    consumer = opened(KafkaConsumer, _without_compression(common))
-    consumer.assign([TopicPartition(topic, number) for number in sorted({*map(log_partition_of, clusters)})])
-    return consumer
 
 
 def _without_compression(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,11 +93,5 @@ def _create(topic: str, options: Mapping[str, Any]) -> None:
         admin.close()
 
 
-def partition_of(name: str) -> int:
-    """Of a cluster, or of one of its slots (``prod/2``): these are in partitions that follow each other."""
-    cluster, _, slot = name.partition("/")
-    return (zlib.crc32(cluster.encode()) + int(slot or 0)) % PARTITIONS
-
-
-def log_partition_of(cluster: str) -> int:
-    return partition_of(f"{cluster}/{SLOTS}")
+def partition_of(cluster: str) -> int:
+    return zlib.crc32(cluster.encode()) % PARTITIONS

@@ -61,13 +61,6 @@ class Backlog:
                     self._append(key)
             self._changed.notify_all()
 
-    def end_round(self, cluster: str, group: str) -> None:
-        """The same of one group."""
-        with self._changed:
-            if (key := group_key(cluster, group).encode()) in self._unfinished:
-                self._append(key)
-            self._changed.notify_all()
-
     def take(self, most: int, wait_s: float) -> list[KafkaRecord]:
         """The oldest records; waits for one for a while."""
         with self._changed:

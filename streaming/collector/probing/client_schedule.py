@@ -13,7 +13,6 @@ from typing import NamedTuple
 from streaming.collector.probing.memory import SlowClient
 from streaming.collector.probing.new_queues import REASON
 from streaming.collector.probing.policy import Policy
-from streaming.collector.probing.share import OTHER_COLLECTOR, WHOLE, Share, Whole
 from streaming.core.evidence.exclusions import is_proxy_client
 
 SLOW_ANSWER_MS = 1_000  # a client that takes longer is asked less often, and a round waits no longer for an answer
@@ -89,12 +88,9 @@ class Chosen(NamedTuple):
 
 
 class ClientSchedule:
-    """``share`` says which clients this collector may ask, where several share the cluster."""
-
-    def __init__(self, policy: Policy, share: Share | Whole = WHOLE) -> None:
-        self._policy, self._share = policy, share
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
         self._clients: dict[str, _Client] = {}
-        self._may_be_asked: set[str] = set()  # of these, by any collector at all
         self._members: dict[str, frozenset[str]] = {}
         self._held: set[str] = set()
         self._at_rest: set[str] = set()
@@ -147,9 +143,6 @@ class ClientSchedule:
         for client_id in members - (before or frozenset()):
             client = self._clients.get(client_id) or self._new_client(client_id, is_start)
             self._clients[client_id] = client
-            if self._why_never(client_id) is None:
-                self._may_be_asked.add(client_id)
-                self._share.claim(client_id)
             left_ts = self._left_unasked.pop((group, client_id), None)
             is_back = left_ts is not None and now - left_ts < BACK_WITHIN_MS
             client.due_ts[group] = now + wait + (0 if is_back else self._phase(client_id, group, wait))
@@ -171,25 +164,6 @@ class ClientSchedule:
         for client_id in self._members.pop(group, frozenset()):
             self._forget(group, client_id)
 
-    # --- clients that may be asked: each by one collector alone
-
-    @property
-    def listed(self) -> Set[str]:
-        """Those of all groups."""
-        return self._may_be_asked
-
-    def is_busy(self, client_id: str, now: int) -> bool:
-        """Returns whether a request to it may be on its way, also one of the collector before."""
-        client = self._clients.get(client_id)
-        return now < self._from_ts or (client is not None and client.is_busy)
-
-    def groups_of(self, client_id: str) -> Iterable[str]:
-        client = self._clients.get(client_id)
-        return client.due_ts if client is not None else ()
-
-    def clients_of(self, group: str) -> Iterable[str]:
-        return self._members.get(group, frozenset()) & self._may_be_asked
-
     # --- whom to ask
 
     def rest(self, group: str, is_at_rest: bool) -> None:
@@ -208,7 +182,7 @@ class ClientSchedule:
         for client_id in sorted(self._members.get(group, ())):
             reason = self._why_not(client_id, group, now, client_id in out_of_turn)
             if reason is None:
-                reason = why_nobody or (None if self._share.may_ask(client_id) else OTHER_COLLECTOR)
+                reason = why_nobody or None
             if reason is None:
                 self._note_asked(self._clients[client_id], group, now)
                 ask.append(client_id)
@@ -307,7 +281,6 @@ class ClientSchedule:
     def _drop_if_gone(self, client_id: str, client: _Client) -> None:
         if not client.due_ts and not client.is_busy:
             del self._clients[client_id]
-            self._may_be_asked.discard(client_id)
 
 
 LABELS = {
@@ -319,7 +292,6 @@ LABELS = {
     REASON: "new_queues",
     NO_BROKER: "no_broker",
     TAKEN_OVER: "taken_over",
-    OTHER_COLLECTOR: "other_collector",
 }
 BROKER_FAILED = "broker_failed"
 

@@ -4,10 +4,9 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 from schemas.identity import REVIVE_GROUP
@@ -18,12 +17,11 @@ from streaming.collector.probing.group_probe import GroupProbe, Shared
 from streaming.collector.probing.group_schedule import GroupSchedule
 from streaming.collector.probing.lag import Lags
 from streaming.collector.probing.live_transport import LiveTransport
-from streaming.collector.probing.memory import Memory, Remembered
+from streaming.collector.probing.memory import Memory
 from streaming.collector.probing.offset_schedule import OffsetSchedule, waits
 from streaming.collector.probing.policy import Policy
 from streaming.collector.probing.proxies import Proxies
 from streaming.collector.probing.request_load import Load, estimate
-from streaming.collector.probing.share import WHOLE, Members, Share, Whole
 from streaming.collector.probing.transport import Emit, Record
 from streaming.collector.translation.broker_view import listed
 from streaming.collector.translation.cluster import ClusterTranslation
@@ -68,7 +66,6 @@ class ClusterProbe:
     """``round`` never raises for what RocketMQ does or does not do.
 
     ``emit`` gets events in the order of their groups' numbers, ``record`` every answer; neither may block.
-    ``share``: of the cluster, where several collectors share it. ``dropped`` gets groups that are now of another slot.
     ``proxies``: addresses of the configuration. ``pages``: the brokers' own metrics; None: they are not read.
     """
 
@@ -81,14 +78,11 @@ class ClusterProbe:
         source: str,
         emit: Emit,
         record: Record,
-        share: Share | Whole = WHOLE,
-        dropped: Callable[[str], object] = lambda _: None,
         proxies: Iterable[str] = (),
         pages: MetricsPages | None = None,
     ) -> None:
         self.clock = client.clock
-        self.share = share
-        self.brokers, self.groups, self.silent = BrokerDirectory(), GroupSchedule(policy, share), Silent(cluster)
+        self.brokers, self.groups, self.silent = BrokerDirectory(), GroupSchedule(policy), Silent(cluster)
         self.translation, self.proxies = ClusterTranslation(cluster, source, policy.confirms), Proxies(proxies)
         self._cluster, self._policy, self._client, addresses = cluster, policy, client, self.brokers.addresses
         self._transport = transport = LiveTransport(cluster, client, namesrv, addresses, policy, self.proxies.addresses)
@@ -96,14 +90,13 @@ class ClusterProbe:
             transport, self.brokers, self.groups, self.silent, self.translation, record, self.proxies
         )
         self.shared = Shared(
-            self.translation, policy, transport, addresses, emit, record, self.silent.note, share, self.proxies,
+            self.translation, policy, transport, addresses, emit, record, self.silent.note, self.proxies,
             self.directory.is_closed,
         )  # fmt: skip
         self._pages = pages
         self._reading: asyncio.Task[None] | None = None
         self._revivals = _revivals(self.shared)
         self._revivals_due_ms, self._popped_ms = 0, -policy.report_empty_ms
-        self._dropped = dropped
         self._probes: dict[str, GroupProbe] = {}
         self._learning: asyncio.Task[None] | None = None
 
@@ -112,8 +105,6 @@ class ClusterProbe:
         self._follow_the_clock()
         started, started_ts, asked_before = time.perf_counter(), self.clock.now_ms(), self._client.asked
         self._client.begin_round()
-        if isinstance(self.share, Share):
-            self._follow_share(self.share)
         await self._learn_directory_in_background()
         if self._pages is not None and (self._reading is None or self._reading.done()):
             self._reading = self._transport.start(self._read_pages(self._pages))
@@ -170,34 +161,6 @@ class ClusterProbe:
         took_ms = round((time.perf_counter() - started) * 1000, 3)
         self.shared.metrics.answered(broker, asked_ts, asked_ms, took_ms, in_flight)
         self.silent.note(f"{broker} for its metrics", failure)
-
-    # --- groups that come from other collectors, or go to them
-
-    def _follow_share(self, share: Share) -> None:
-        """Between rounds, when nothing is asked but clients that have not answered yet."""
-        clients, now = self.shared.clients, self.clock.steady_ms()
-        members, is_busy = Members(clients.groups_of, clients.clients_of), partial(clients.is_busy, now=now)
-        for move in list(share.moves(clients.listed, members, now)):
-            if share.may_move(move, is_busy):
-                for name in sorted(move.groups):
-                    log.info("%s: group %s goes to slot %s", self._cluster, name, move.slot)
-                    self._drop(name)
-                share.give(move)
-        share.reconcile(clients.listed, is_busy, now)
-        for name in share.moved():
-            if not share.has(name):
-                self._drop(name)
-            elif self.directory.knows_again(name):
-                self._watch(name, Remembered(), now)  # it may have lost its members on the way
-                self.directory.record_settings(name)
-
-    def _drop(self, name: str) -> None:
-        """Should it come back, the job may know it by the events of another collector."""
-        if not self.groups.drop(name):
-            return
-        self._forget(name)
-        self.translation.group(name).send_all()
-        self._dropped(name)
 
     # --- groups without members
 
@@ -258,7 +221,7 @@ class ClusterProbe:
 
     def _is_revival_due(self, now: int) -> bool:
         """Brokers revive messages in clusters where groups consume by POP, or did so lately."""
-        if now < self._revivals_due_ms or not self._policy.covers_revivals or not self.share.has(REVIVE_GROUP):
+        if now < self._revivals_due_ms or not self._policy.covers_revivals:
             return False
         if self.proxies.addresses or self.directory.has_popping_groups or self._has_popping_clients():
             self._popped_ms = now
@@ -286,8 +249,8 @@ class ClusterProbe:
         """Take over what was known before this start. A group that had members then may have lost them since.
 
         Requests whose answers may take long are not sent for ``slow_after_ms``: those of the collector before may still
-        be on their way. If there may have been one, an old memory lacks groups that it reported: it may be of before
-        ``collector.share`` was changed.
+        be on their way. If there may have been one, an old memory lacks groups that it reported: it has remembered them
+        elsewhere, as collectors of another ``failover_topic`` do.
         """
         now = self.clock.steady_ms()
         is_old = memory is not None and slow_after_ms > 0 and now - memory.ts > self._policy.report_empty_ms
@@ -298,13 +261,9 @@ class ClusterProbe:
             return
         self.shared.clients.recall(memory.slow, now)
         for name, remembered in memory.groups.items():
-            self._watch(name, remembered, now)
-
-    def _watch(self, name: str, remembered: Remembered, now: int) -> None:
-        """Makes rounds of a group that had members a while ago, or has them."""
-        if self.groups.recall(name, remembered.empty_since or now, now):
-            self._probes[name] = GroupProbe(name, self.shared)
-            self._probes[name].recall(remembered)
+            if self.groups.recall(name, remembered.empty_since or now, now):
+                self._probes[name] = GroupProbe(name, self.shared)
+                self._probes[name].recall(remembered)
 
     def memory(self) -> Memory:
         groups = {name: probe.remembered(self.groups.members_ts(name)) for name, probe in self._probes.items()}
@@ -325,7 +284,7 @@ class ClusterProbe:
         """How many clients were due and not asked in the last round of their group, by why."""
         return sum((probe.not_asked for probe in self._probes.values()), Counter[str]())
 
-    def load(self, policy: Policy, slots: int) -> tuple[int, int, Load]:
-        """Groups with members and without, as of the last round, and the requests a second that they cost all slots."""
+    def load(self, policy: Policy) -> tuple[int, int, Load]:
+        """Groups with members and without, as of the last round, and the requests a second that they cost."""
         groups = [probe.footprint() for probe in self._probes.values() if probe.has_members]
-        return len(groups), self.groups.counts()[1], estimate(groups, self.directory.empty_groups, policy, slots)
+        return len(groups), self.groups.counts()[1], estimate(groups, self.directory.empty_groups, policy)

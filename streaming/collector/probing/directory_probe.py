@@ -126,10 +126,6 @@ class DirectoryProbe:
         for name in self._groups.watched() if due else ():
             self.record_settings(name)
 
-    def knows_again(self, name: str) -> bool:
-        """Takes a group that this collector did not watch before, as the brokers gave it last. False: there is none."""
-        return self._groups.know_again(name, {broker for broker, known in self._settings.items() if name in known})
-
     def is_closed(self, broker: str, group: str, all_push: bool) -> bool:
         """Returns whether nobody can consume at the broker for the group: by its settings there, or without any.
 

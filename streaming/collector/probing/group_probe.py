@@ -25,7 +25,6 @@ from streaming.collector.probing.proxies import GroupAtProxies, Proxies
 from streaming.collector.probing.queues_beyond_read import QueuesBeyondRead
 from streaming.collector.probing.request_load import Footprint
 from streaming.collector.probing.route_probe import RouteProbe
-from streaming.collector.probing.share import WHOLE, Share, Whole
 from streaming.collector.probing.transport import Emit, Record, Transport
 from streaming.collector.translation.broker_view import confirmed
 from streaming.collector.translation.broker_view import listed as listed_ids
@@ -46,8 +45,8 @@ class Shared:
     """The schedules, the lags and the ways out that all groups of a cluster share.
 
     ``addresses`` has the brokers' addresses as they are at the moment. ``emit`` gets events in the order of their
-    numbers, ``record`` every answer. ``note`` gets a broker and why it does not give its lists, or None. ``share``: of
-    the cluster, where several collectors share it. ``is_closed``: whether nobody of a group can consume at a broker.
+    numbers, ``record`` every answer. ``note`` gets a broker and why it does not give its lists, or None. ``is_closed``:
+    whether nobody of a group can consume at a broker.
     """
 
     def __init__(
@@ -59,7 +58,6 @@ class Shared:
         emit: Emit,
         record: Record = lambda _: None,
         note: Callable[[str, str | None], None] = lambda *_: None,
-        share: Share | Whole = WHOLE,
         proxies: Proxies | None = None,
         is_closed: Callable[[str, str, bool], bool] = lambda *_: False,
         metrics: BrokerMetrics | None = None,
@@ -68,7 +66,7 @@ class Shared:
         self.transport, self.addresses = transport, addresses
         self.emit, self.record, self.note = emit, record, note
         self.routes = RouteProbe(transport, translation.routes, policy, record)
-        self.clients = client_schedule.ClientSchedule(policy, share)
+        self.clients = client_schedule.ClientSchedule(policy)
         self.offsets, self.lags = OffsetSchedule(policy), Lags()
         self.proxies, self.is_closed = proxies or Proxies(), is_closed
         self.metrics = metrics or BrokerMetrics(translation.cluster, policy)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from streaming.collector.probing.policy import Policy
-from streaming.collector.probing.share import WHOLE, Share, Whole
 
 LOOK_MS = 50_000  # groups without members are asked for their lists so often: new members are noticed within a minute
 REPORT_ALL_MS = 200_000  # after a start without a memory: then it is known which groups have no members
@@ -46,10 +45,8 @@ class Empty(NamedTuple):
 
 
 class GroupSchedule:
-    """``share`` says which groups this collector asks, where several share the cluster."""
-
-    def __init__(self, policy: Policy, share: Share | Whole = WHOLE) -> None:
-        self._policy, self._share = policy, share
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
         self._groups: dict[str, _Group] = {}
         self.blind_ts = 0  # since when it is not known who had members before: looks are reported first, and last
 
@@ -59,7 +56,7 @@ class GroupSchedule:
         One that has been empty for long gets some rounds all the same: a single one, long after the last, is not
         believed.
         """
-        if not self.covers(name):
+        if not self._policy.covers(name):
             return False
         group = self._group(name)
         longest_ago = now - self._policy.report_empty_ms + TWO_LOOKS_MS
@@ -75,28 +72,12 @@ class GroupSchedule:
 
     def know(self, broker: str, names: Iterable[str]) -> None:
         """All the groups of one broker, as it tells them."""
-        covered = {name for name in names if self.covers(name)}
+        covered = {name for name in names if self._policy.covers(name)}
         for name, group in list(self._groups.items()):
             if name not in covered:
                 group.brokers.discard(broker)
         for name in covered:
             self._group(name).brokers.add(broker)
-
-    def know_again(self, name: str, brokers: set[str]) -> bool:
-        """A group that comes from another collector, and who knows it. False: it is known, or is not to be."""
-        if not brokers or name in self._groups or not self.covers(name):
-            return False
-        self._group(name).brokers |= brokers
-        return True
-
-    def covers(self, name: str) -> bool:
-        """Returns whether this collector watches the group."""
-        return self._policy.covers(name) and self._share.has(name)
-
-    def drop(self, name: str) -> bool:
-        """Another collector watches the group from now on. Returns whether it got rounds of this one."""
-        group = self._groups.pop(name, None)
-        return group is not None and group.is_watched
 
     def brokers_of(self, name: str) -> frozenset[str]:
         return frozenset(self._groups[name].brokers)

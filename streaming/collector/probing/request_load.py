@@ -34,14 +34,12 @@ class Load(NamedTuple):
     clients: dict[str, float]
 
 
-def estimate(groups: Iterable[Footprint], empty_on: Mapping[str, int], policy: Policy, slots: int = 1) -> Load:
-    """``empty_on``: how many groups without members each broker knows. ``slots``: of the cluster, 1 if it is not
-    shared; each asks for all groups, for the brokers, and for the routes of its own groups.
-    """
+def estimate(groups: Iterable[Footprint], empty_on: Mapping[str, int], policy: Policy) -> Load:
+    """``empty_on``: how many groups without members each broker knows."""
     groups = list(groups)
     rates: defaultdict[str, Kinds] = defaultdict(lambda: defaultdict(float))
     for name, number in empty_on.items():
-        rates[name]["groups"] += slots * 1000 / GROUPS_MS
+        rates[name]["groups"] += 1000 / GROUPS_MS
         rates[name]["lists"] += number * 1000 / LOOK_MS
     clients: Kinds = defaultdict(float)
     for group in groups:
@@ -51,7 +49,7 @@ def estimate(groups: Iterable[Footprint], empty_on: Mapping[str, int], policy: P
             clients[client_id] += 1000 / policy.running_info_ms
     return Load(
         {name: dict(kinds) for name, kinds in sorted(rates.items())},
-        slots * _of_name_servers({topic for group in groups for topic in group.topics}, policy),
+        _of_name_servers({topic for group in groups for topic in group.topics}, policy),
         {client_id: min(rate, 1000 / CLIENT_PAUSE_MS) for client_id, rate in clients.items()},
     )
 

@@ -11,15 +11,7 @@ from typing import NamedTuple
 from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.answers import REQUEST_CODE_NOT_SUPPORTED, SUCCESS, refusal
 from streaming.collector.wire.clock import Clock
-from streaming.collector.wire.connection import (
-    MOST_BYTES,
-    Budget,
-    Connection,
-    NotAllowed,
-    TimedOut,
-    Unreachable,
-    connect,
-)
+from streaming.collector.wire.connection import Budget, Connection, NotAllowed, TimedOut, Unreachable, connect
 from streaming.collector.wire.frames import Frame
 from streaming.collector.wire.requests import Outcome, Request, RequestCounts
 from streaming.networks import Network
@@ -106,9 +98,8 @@ class Breaker:
 
 class RemotingClient:
     """``timeout_s`` holds for connecting; each request brings its own. ``asked`` counts the requests, ``counts`` what
-    came of them. Each limit of requests is divided by ``share_of``. ``allowed``: networks to which connections are
-    made; none: to all. Before each request is sent, ``may_ask`` is asked. Once it says no, ``ask`` raises
-    CancelledError: the round is given up.
+    came of them. ``allowed``: networks to which connections are made; none: to all. Before each request is sent,
+    ``may_ask`` is asked. Once it says no, ``ask`` raises CancelledError: the round is given up.
     """
 
     def __init__(
@@ -119,26 +110,21 @@ class RemotingClient:
         clock: Clock | None = None,
         allowed: Sequence[Network] = (),
         may_ask: Callable[[], bool] = lambda: True,
-        share_of: int = 1,
     ) -> None:
         self.asked = 0
-        self._share_of = share_of
         self.counts = RequestCounts()
         self.clock = clock or Clock()
         self._credentials = credentials
         self._may_ask = may_ask
-        self._connect = partial(
-            connect, tls=tls, timeout_s=timeout_s, budget=Budget(MOST_BYTES // share_of), allowed=allowed
-        )
+        self._connect = partial(connect, tls=tls, timeout_s=timeout_s, budget=Budget(), allowed=allowed)
         self._endpoints: dict[tuple[str, Lane], _Endpoint] = {}
 
     async def ask(self, address: str, request: Request, timeout_s: float, lane: Lane = Lane.LISTS) -> Reply:
         _check(self._may_ask)
         endpoint = self._endpoints.get((address, lane))
         if endpoint is None:
-            room = lane.value // self._share_of
             endpoint = self._endpoints[address, lane] = _Endpoint(
-                address, room, self.clock, self._connect, self._may_ask
+                address, lane, self.clock, self._connect, self._may_ask
             )
         if self._credentials is not None:
             request = request._replace(fields=self._credentials.signed(request.fields))
@@ -163,12 +149,12 @@ class RemotingClient:
 
 
 class _Endpoint:
-    """One lane to one address: ``room`` requests at a time. ``connect`` makes a connection to a host and port."""
+    """One lane to one address. ``connect`` makes a connection to a host and port."""
 
     def __init__(
         self,
         address: str,
-        room: int,
+        lane: Lane,
         clock: Clock,
         connect: Callable[[str, int], Awaitable[Connection]],
         may_ask: Callable[[], bool],
@@ -177,7 +163,7 @@ class _Endpoint:
         host, _, port = address.rpartition(":")
         self._host, self._port = host.strip("[]"), int(port) if port.isdecimal() else 0
         self._clock, self._connect = clock, connect
-        self._room, self._connecting = asyncio.Semaphore(room), asyncio.Lock()
+        self._room, self._connecting = asyncio.Semaphore(lane.value), asyncio.Lock()
         self._connection: Connection | None = None
         self.breaker = Breaker()
 

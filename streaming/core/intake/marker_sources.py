@@ -18,11 +18,10 @@ from functools import lru_cache
 
 from schemas.events import AnyEvent, Forget, Round
 from schemas.facts import Contradiction
-from schemas.identity import slot_of
 from schemas.records import Rejected
 from streaming.core.intake import clock
 from streaming.core.state.group import Group
-from streaming.core.state.group_state import ListClaim, MarkerSource, slot_of_newest_round
+from streaming.core.state.group_state import ListClaim, MarkerSource
 from streaming.core.state.members import digest_of
 
 CONTRADICTS_MS = 60_000  # rounds of two producers, by their times, or for so long by their lists
@@ -47,9 +46,6 @@ def _matches(source: str, trusted: tuple[str, ...]) -> bool:
 def take_source(group: Group, event: Round) -> Contradiction | None:
     """Notes the marker's producer. Returns how it contradicts the one that is followed: such a marker is refused."""
     sources = group.state.marker_sources
-    is_alone = len(sources) == 1 and event.source == sources[0].source
-    if not is_alone and slot_of(event.source) != slot_of_newest_round(group.state):
-        group.request_evaluation()  # its status names the slot
     if not sources:
         sources.append(MarkerSource(event.source, event.ts))
     if event.source == sources[0].source:

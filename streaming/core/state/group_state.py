@@ -9,7 +9,7 @@ from msgspec import field
 
 from schemas.events import ANY_QUEUE
 from schemas.facts import Kind, Severity
-from schemas.identity import is_proxy, slot_of
+from schemas.identity import is_proxy
 from schemas.observed import Observed
 from streaming.core.state.queue_state import Packed, PackedValue, Queue
 
@@ -424,15 +424,6 @@ class GroupState(Packed):
 def left_the_route(queue: Queue) -> bool:
     """True if its newest fact says that it left the route, at ``since_ts``."""
     return queue.publish_delay_ms < 0 and FINDING_CODES[queue.finding] is Kind.MATCH
-
-
-def slot_of_newest_round(state: GroupState) -> int | None:
-    """The slot of the cluster of which the group's newest marker came; None: its producer asks whole clusters."""
-    sources = state.marker_sources
-    if not sources:
-        return None
-    newest = sources[0] if len(sources) == 1 else max(sources, key=lambda one: one.ts)
-    return slot_of(newest.source)
 
 
 def new_state(cluster: str, group: str) -> GroupState:

@@ -48,9 +48,7 @@ def alert_page(facts: GroupFacts, request: Request) -> Answer:
         for one in known.with_facts(of_group).open_alerts((alert.cluster, alert.group))
         if one.fact.fingerprint != fingerprint
     )
-    user, silencing_now = context.user(request), context.silences_now_ms()
-    group = known.groups.get((alert.cluster, alert.group))
-    seen_ts = known.seen_ts(alert.cluster) if group is None else known.group_seen_ts(group)
+    user, seen_ts, silencing_now = context.user(request), known.seen_ts(alert.cluster), context.silences_now_ms()
     values = {
         "alert": alert_view(alert, words.of_pages, now, site),
         "others": [alert_view(one, words.of_pages, now, site) for one in others[:MOST_OTHERS]],

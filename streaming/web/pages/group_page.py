@@ -13,7 +13,7 @@ from streaming.errors import SourceError
 from streaming.explain.read_facts import read_group, read_monitor
 from streaming.explain.snapshot import MonitorStatus
 from streaming.explain.times import parse_moment
-from streaming.newest_facts import GroupName, newest_alerts, slot_in
+from streaming.newest_facts import GroupName, newest_alerts
 from streaming.web.context import Answer, BadRequest, Context, NotFound, acquired
 from streaming.web.live.group_reader import read_now
 from streaming.web.rendering import address, machine_time
@@ -63,11 +63,10 @@ class GroupFacts:
         tables = self.context.watch.tables
         try:
             if at is None:
-                facts = self.now(name, known, hours)
-                return facts, known.monitor(name[0], slot_in(facts))
+                return self.now(name, known, hours), known.monitor(name[0])
             with acquired(self._reading, WAIT_FOR_READING_S):
                 facts = read_group(tables, name[1], name[0], at)
-            return facts, read_monitor(tables, name[0], at, slot_in(facts))
+            return facts, read_monitor(tables, name[0], at)
         except SourceError as error:
             raise NotFound(str(error)) from error
 

@@ -186,7 +186,7 @@ def _doubt(group: ExplainedGroup, now: int) -> tuple[str, int]:
 
 
 def _seen_ts(group: ExplainedGroup) -> int:
-    return max(group.monitor.group_seen_ts if group.monitor is not None else 0, group.newest_ts)
+    return max(group.monitor.seen_ts if group.monitor is not None else 0, group.newest_ts)
 
 
 def _member_rows(group: ExplainedGroup) -> tuple[MemberRow, ...]:

@@ -48,15 +48,10 @@ class Known(Struct):
         health = self.health.get(cluster)
         return health.newest_round_ts if health is not None else None
 
-    def group_seen_ts(self, group: KnownGroup) -> int | None:
-        """The same of the group: where collectors share its cluster, of the group's slot."""
-        monitor = self.monitor(group.cluster, group.status.slot)
-        return self.seen_ts(group.cluster) if monitor is None or monitor.slot_seen_ts is None else monitor.slot_seen_ts
-
-    def monitor(self, cluster: str, slot: int | None = None) -> MonitorStatus | None:
-        """The last report of evenkeel about itself; None if there is none. ``slot``: of the group in question."""
+    def monitor(self, cluster: str) -> MonitorStatus | None:
+        """The last report of evenkeel about itself; None if there is none."""
         health = self.health.get(cluster)
-        return None if health is None else monitor_status(health, slot)
+        return None if health is None else monitor_status(health)
 
     def newest_ts(self) -> int:
         """The newest time of all facts; 0 if there is none."""

@@ -1,7 +1,7 @@
 """All groups, the worst first: filtered, sorted, one page at a time."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -72,7 +72,6 @@ class OverviewRow(NamedTuple):
 class Cluster(Struct, frozen=True, kw_only=True):
     """A cluster. ``seen_ts``: until when evenkeel has seen it; ``is_blind``: that is too long ago to judge it now.
 
-    ``unseen``: what it has not seen for so long, and since when: the cluster, or slots of it that collectors share.
     ``status``: what the job reports of itself: ok, idle, late, data_lost or failed.
     """
 
@@ -80,7 +79,6 @@ class Cluster(Struct, frozen=True, kw_only=True):
     groups: int
     seen_ts: int | None
     is_blind: bool
-    unseen: tuple[tuple[str, int], ...]
     status: str | None
 
 
@@ -100,9 +98,9 @@ class RankedGroups:
     """The groups of one moment, ranked from the worst; computed once and used by every request."""
 
     def __init__(self, known: Known, now: int) -> None:
+        blind = {one.name for one in clusters_in(known, now) if one.is_blind}
         alerts = of_groups(known)
-        unseen = {name for name, group in known.groups.items() if is_unseen(known.group_seen_ts(group), now)}
-        rows = [_row(group, alerts.get(name, []), name in unseen, now) for name, group in known.groups.items()]
+        rows = [_row(group, alerts.get(name, []), group.cluster in blind, now) for name, group in known.groups.items()]
         rows += [_unknown_row(name, those, now) for name, those in alerts.items() if name not in known.groups]
         self._rows = sorted(rows, key=_rank)
         self._states = Counter(row.state for row in self._rows)
@@ -130,21 +128,10 @@ def clusters_in(known: Known, now: int) -> tuple[Cluster, ...]:
             groups=sizes[name],
             seen_ts=known.seen_ts(name),
             is_blind=is_unseen(known.seen_ts(name), now),
-            unseen=tuple(_unseen(known, name, now)),
             status=known.health[name].status if name in known.health else None,
         )
         for name in names
     )
-
-
-def _unseen(known: Known, cluster: str, now: int) -> Iterator[tuple[str, int]]:
-    seen_ts = known.seen_ts(cluster)
-    if seen_ts is not None and is_unseen(seen_ts, now):
-        yield cluster, seen_ts
-    elif cluster in known.health:
-        for slot, seen in sorted(known.health[cluster].slots.items()):
-            if is_unseen(seen.newest_round_ts, now):
-                yield f"{cluster}/{slot}", seen.newest_round_ts
 
 
 def findings_of(counts: dict[str, int], retry_counts: dict[str, int] | None) -> tuple[tuple[str, int], ...]:
