@@ -1,6 +1,7 @@
-"""The cost of collecting from 1,000 groups of 20 clients: a round every 5 s, on one core, from simulated brokers.
+"""The cost of collecting from groups of 20 clients: a round every 5 s, on one core, from simulated brokers.
 
-It is measured as the collector works, with confirmations of what has not changed, and with full reports each time.
+It is measured as the collector works, with confirmations of what has not changed: of 1,000 groups, and of more, up to
+as many as one process can ask. And once with full reports each time.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from streaming.collector.wire.client import RemotingClient
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 
 GROUPS, CLIENTS = 1_000, 20
+MORE_GROUPS = (2_000, 4_000)
 QUEUES = 16  # on each of two brokers
 ROUNDS_A_MINUTE = 12
 SETTLING = 14  # rounds: in the first every group is new, and new groups are reported in full for 65 s
@@ -30,18 +32,27 @@ ROUNDS = 24
 
 
 def measure(results: Results, _quick: bool) -> None:
-    """Measure. CPU: of this process only, all threads; memory: its highest, with Python itself."""
+    """Measure. CPU: of this process only, all threads; memory: its highest until then, with Python itself."""
+    runs = [("collector", GROUPS, True), ("collector.in_full", GROUPS, False)]
+    runs += [(f"collector.groups_{number}", number, True) for number in MORE_GROUPS]
+    for key, number, confirms in runs:
+        with results.part(key):
+            results.put(key, _measured(number, confirms))
+
+
+def _measured(number: int, confirms: bool) -> dict[str, float]:
+    """The figures of so many groups; the brokers have the other cores."""
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
-    brokers = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,), daemon=True)
+    brokers = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs, number), daemon=True)
     brokers.start()
+    cores = os.sched_getaffinity(0)
     try:
-        with results.part("collector"), tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, garbage_searched_seldom():
             namesrv = ours.recv()
-            os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-            for key, confirms in (("collector", True), ("collector.in_full", False)):
-                with garbage_searched_seldom():
-                    results.put(key, asyncio.run(_collect(namesrv, Path(folder, f"{key}.jsonl"), confirms)))
+            os.sched_setaffinity(0, {min(cores)})
+            return asyncio.run(_collect(namesrv, Path(folder, "events.jsonl"), confirms))
     finally:
+        os.sched_setaffinity(0, cores)
         brokers.kill()
         brokers.join()
 
@@ -54,7 +65,7 @@ def _figures(reports: list[RoundReport], cpu_s: float, event_bytes: int) -> dict
         "round_s_p50": round(median(report.took_s for report in reports), 2),
         "round_s_max": round(max(report.took_s for report in reports), 2),
         "cpu_s_per_round": round(cpu_s / len(reports), 2),
-        "event_bytes_per_group_and_minute": round(event_bytes / len(reports) / GROUPS * ROUNDS_A_MINUTE),
+        "event_bytes_per_group_and_minute": round(event_bytes / len(reports) / reports[-1].groups * ROUNDS_A_MINUTE),
         "requests_per_round": round(sum(report.requests for report in reports) / len(reports)),
         "rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
     }
@@ -78,13 +89,13 @@ async def _collect(namesrv: list[str], events: Path, confirms: bool) -> dict[str
     return _figures(reports[SETTLING:], cpu_s, events.stat().st_size - size)
 
 
-def _serve(pipe: Connection) -> None:
-    asyncio.run(_served(pipe))
+def _serve(pipe: Connection, groups: int) -> None:
+    asyncio.run(_served(pipe, range(groups)))
 
 
-async def _served(pipe: Connection) -> None:
-    topics = {f"topic-{number}": QUEUES for number in range(GROUPS)}
-    groups = {f"group-{number}": _group(number) for number in range(GROUPS)}
+async def _served(pipe: Connection, numbers: range) -> None:
+    topics = {f"topic-{number}": QUEUES for number in numbers}
+    groups = {f"group-{number}": _group(number) for number in numbers}
     async with FakeCluster(queues=topics, groups=groups).running() as cluster:
         pipe.send(cluster.namesrv)
         await asyncio.Event().wait()
