@@ -1,98 +1,30 @@
-"""Have a running 'run', 'notify', 'collect' or 'web' read its configuration again, as SIGHUP does.
+"""SIGHUP: a running 'run', 'notify', 'collect' or 'web' reads its configuration again.
 
 Alert rules, their sinks, and the level of the log may change. If another key has changed, or anything is wrong, nothing
-is changed, and the process goes on as before. Silences need no reload.
+is taken over, and the process goes on as before. One line in the log says which. Silences need no reload.
 """
 
-import argparse
 import logging
 import os
 import signal
-import socket
-import struct
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from queue import SimpleQueue
 from threading import Thread
 from types import FrameType
 
 from streaming import systemd
-from streaming.cli.exit_status import DONE
 from streaming.config.alerts import Alerts
 from streaming.config.config_errors import KeyPath, key_text
 from streaming.config.keys import changed_keys
 from streaming.config.sections import Config
-from streaming.errors import AwayError, ConfigError, InUseError, MonitorError, SetupError
+from streaming.errors import ConfigError, MonitorError
 from streaming.log_format import configure_logs
-from streaming.secret_mask import masked
 
-ANSWER_WITHIN_S = 60.0
-LONGEST_ANSWER = 60_000
 LOG_LEVEL, ALERTS_FILE = ("log", "level"), ("notify", "alerts")
 READ_ONCE_BY_PAGES = (("pages", "docs"), ("pages", "time_zone"))
-CREDENTIALS = struct.Struct("3i")  # of SCM_CREDENTIALS: a process, its user and group
 log = logging.getLogger(__name__)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("process", type=int, metavar="PID", help="of the process")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """0 if the process has taken the configuration. Raises MonitorError if it refuses it, or does not answer."""
-    process = arguments.process
-    _require_handler(process)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as answers:
-        answers.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        try:
-            answers.bind(address_of(process))
-        except OSError as error:
-            raise InUseError(f"another 'evenkeel reload {process}' waits for its answer") from error
-        try:
-            os.kill(process, signal.SIGHUP)
-        except OSError as error:
-            raise SetupError(f"process {process} gets no signal from here: {error.strerror}") from error
-        refusal = answer_of(process, answers)
-    if refusal:
-        raise SetupError(f"process {process} goes on as before: {refusal}")
-    return DONE
-
-
-def _require_handler(process: int) -> None:
-    """The signal would end a process that does not handle it.
-
-    In the sandbox of a service (``ProtectProc=invisible``) /proc does not show the service itself. There its unit names
-    the process.
-    """
-    try:
-        status = Path(f"/proc/{process}/status").read_text("utf-8", "replace")
-    except OSError:
-        return
-    caught = int(status.partition("\nSigCgt:")[2].split()[0], 16)
-    if not caught >> (signal.SIGHUP - 1) & 1:
-        raise SetupError(
-            f"process {process} takes no reload: it is none of run, notify, collect and web, has a terminal, or has "
-            "only begun to start"
-        )
-
-
-def answer_of(process: int, answers: socket.socket) -> str:
-    """Its answer: empty if it has taken the configuration. What another process sends does not count."""
-    deadline = time.monotonic() + ANSWER_WITHIN_S
-    while (left_s := deadline - time.monotonic()) > 0:
-        answers.settimeout(left_s)
-        with suppress(TimeoutError):
-            text, ancillary, _, _ = answers.recvmsg(LONGEST_ANSWER, socket.CMSG_SPACE(CREDENTIALS.size))
-            senders = [CREDENTIALS.unpack(data)[0] for _, kind, data in ancillary if kind == socket.SCM_CREDENTIALS]
-            if senders == [process]:
-                return text.decode("utf-8", "replace")
-    raise AwayError(f"process {process} has not answered for {ANSWER_WITHIN_S:.0f} s: its log says what it does")
-
-
-def address_of(process: int) -> str:
-    return f"\0evenkeel-reload-{process}"
 
 
 class Reload:
@@ -111,31 +43,37 @@ class Reload:
 
     def __call__(self) -> None:
         systemd.send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
-        refusal = ""
         try:
             self.reload()
-            log.info("SIGHUP: the configuration was read again")
         except MonitorError as error:
-            refusal = masked(str(error))
-            log.error("SIGHUP: the configuration is refused, and nothing was changed: %s", refusal)
-        except Exception as error:
-            refusal = masked(f"{type(error).__name__}: {error}")
-            log.exception("SIGHUP: the configuration was not read again")
+            faults = "; ".join(str(error).splitlines())
+            log.error("SIGHUP: nothing was taken over, and this process goes on as before: %s", faults)
+        except Exception:
+            log.exception("SIGHUP: nothing was taken over, and this process goes on as before")
         systemd.send("READY=1")
-        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sending:
-            sending.settimeout(1)
-            sending.sendto(refusal.encode()[:LONGEST_ANSWER], address_of(os.getpid()))  # nobody may wait for it
 
     def reload(self) -> None:
+        """Raises MonitorError for what is refused."""
         config, alerts = self._read()
-        others = [key for key in changed_keys(self.config, config) if key not in (LOG_LEVEL, ALERTS_FILE)]
-        others += [key for key in changed_keys(self.alerts, alerts) if key in self.read_once]
+        changed = changed_keys(self.config, config)
+        others = [key for key in changed if key not in (LOG_LEVEL, ALERTS_FILE)]
+        changed_rules = changed_keys(self.alerts, alerts)
+        others += [key for key in changed_rules if key in self.read_once]
         if others:
-            names = ", ".join(map(key_text, others))
+            names = _names(others)
             raise ConfigError(f"{names} changed, which takes effect at a restart only. Restart it, or undo the change")
         self.take(config, alerts)  # also if the rules are the same: the file of a secret may have changed
-        logging.getLogger().setLevel(config.log.level)
         self.config, self.alerts = config, alerts
+        level, root = logging.getLevelNamesMapping()[config.log.level], logging.getLogger()
+        root.setLevel(min(level, root.level))  # for this line, which one of both levels shows
+        names = _names([*changed, *changed_rules])
+        unchanged = "no key has changed; files of secrets that the alert rules name were read again"
+        log.info("SIGHUP: %s", f"taken over: {names}" if names else unchanged)
+        root.setLevel(level)
+
+
+def _names(keys: Collection[KeyPath]) -> str:
+    return ", ".join(map(key_text, keys))
 
 
 @contextmanager

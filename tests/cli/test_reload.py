@@ -1,8 +1,7 @@
-"""``evenkeel reload`` and SIGHUP: what may change while a process runs, what may not, and what it answers."""
+"""SIGHUP: what may change while a process runs, what may not, and what its log says."""
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,12 +12,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from streaming.cli import main, reload
-from streaming.cli.reload import Reload, reloaded_by_signal
+from streaming.cli import COMMANDS, main
+from streaming.cli.former import FORMER
+from streaming.cli.reload import READ_ONCE_BY_PAGES, Reload
 from streaming.config.alerts import Alerts
 from streaming.config.load import load_alerts, load_config
 from streaming.config.sections import Config
-from streaming.errors import AwayError, ConfigError
+from streaming.errors import ConfigError
 from tests.notifier.facts import alert, health
 from tests.sinks.server import Server
 from tests.tables.written import commit
@@ -60,47 +60,51 @@ def started(folder: Path, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 @pytest.mark.slow
-def test_a_notifier_takes_other_rules_and_refuses_all_else_at_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_notifier_takes_other_rules_and_refuses_all_else_at_once(tmp_path: Path) -> None:
     now = int(time.time())
     facts, rules, log = tmp_path / "tables" / "facts", tmp_path / "alerts.toml", tmp_path / "log"
     commit(facts, [replace(fact, ts=now * 1000) for fact in (health(), alert())])
+
+    def told() -> str:
+        """What the notifier says of one more SIGHUP."""
+        known = said(log)
+        process.send_signal(signal.SIGHUP)
+        until(lambda: len(said(log)) > len(known))
+        return said(log)[-1]
+
     with Server() as first, Server() as second:
         rules.write_text(RULES.format(url=first.url))
         with started(tmp_path, "notify", "--config", str(configured(tmp_path))) as process:
             until(lambda: first.taken)
-            pid = str(process.pid)
 
             configured(tmp_path, "[job]\nshards = 0\n[source]\ntopik = 1\n")
             rules.write_text(RULES.format(url=second.url) + 'languag = "en"\n')
-            assert main(["reload", pid]) == 2
-            told = capsys.readouterr().err
+            line = told()
+            assert "nothing was taken over, and this process goes on as before: " in line
             for fault in ("job.shards = 0: a whole number", "source.topik", "sinks[0].languag"):
-                assert fault in told
+                assert fault in line
 
             configured(tmp_path, '[job]\nshards = 7\n[web]\nlisten = "127.0.0.1:8401"\n')
             rules.write_text(RULES.format(url=second.url))
-            assert main(["reload", pid]) == 2
-            told = capsys.readouterr().err
-            assert f"evenkeel: process {pid} goes on as before: job.shards, web.listen changed" in told
+            assert "goes on as before: job.shards, web.listen changed" in told()
 
             commit(facts, [replace(alert(group="h", seq=2), ts=now * 1000)])
             until(lambda: len(first.taken) == 2)
             assert not second.taken, "nothing was changed"
 
             configured(tmp_path, level="DEBUG")
-            assert main(["reload", pid]) == 0
+            assert told().endswith("SIGHUP: taken over: log.level, sinks")
             until(lambda: log.read_text().count("pages go to: hook") == 2)
             commit(facts, [replace(alert(group="i", seq=3), ts=now * 1000)])
             until(lambda: second.taken)
             configured(tmp_path, level="ERROR")
-            assert main(["reload", pid]) == 0
-            lines = log.read_text()
+            assert told().endswith("SIGHUP: taken over: log.level")
         assert [got.json["groups"] for got in first.taken] == [["g"], ["h"]]
         assert [got.json["groups"] for got in second.taken] == [["i"]], "what was sent is not sent again"
-    assert "SIGHUP: the configuration was read again" in lines
-    assert log.read_text() == lines, "no INFO after the last reload"
+
+
+def said(log: Path) -> list[str]:
+    return [line for line in log.read_text().splitlines() if "SIGHUP: " in line]
 
 
 def test_a_faulty_file_and_other_keys_change_nothing(tmp_path: Path) -> None:
@@ -115,7 +119,7 @@ def test_a_faulty_file_and_other_keys_change_nothing(tmp_path: Path) -> None:
 
     one = Reload(read)
     one.take = lambda config, alerts: taken.append(alerts)
-    one.read_once = reload.READ_ONCE_BY_PAGES
+    one.read_once = READ_ONCE_BY_PAGES
     rules.write_text('[pages]\ntime_zone = "Asia/Shanghai"\n')
     with pytest.raises(ConfigError, match=r"^pages\.time_zone changed, which takes effect at a restart only"):
         one.reload()
@@ -130,32 +134,7 @@ def test_a_faulty_file_and_other_keys_change_nothing(tmp_path: Path) -> None:
     assert [alerts.monitor.blind_seconds for alerts in taken] == [60, 60]
 
 
-def test_only_the_process_itself_can_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reload, "ANSWER_WITHIN_S", 0.3)
-    address = reload.address_of(1)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as answers:
-        answers.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        answers.bind(address)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
-            other.sendto(b"", address)
-            other.sendto(b"refused", address)
-        with pytest.raises(AwayError, match="process 1 has not answered"):
-            reload.answer_of(1, answers)
-
-
-def test_processes_that_are_not_there_take_none_or_are_asked_already(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reload, "_has_terminal", lambda: False)  # as of a service
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    assert main(["reload", str(ended.pid)]) == 2
-    assert f"process {ended.pid} gets no signal from here: No such process" in capsys.readouterr().err
-    with subprocess.Popen(["sleep", "60"]) as other:
-        assert main(["reload", str(other.pid)]) == 2
-        assert f"process {other.pid} takes no reload: " in capsys.readouterr().err
-        assert other.poll() is None, "the signal would have ended it"
-        other.kill()
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as asks, reloaded_by_signal(list):
-        asks.bind(reload.address_of(os.getpid()))
-        assert main(["reload", str(os.getpid())]) == 4
+def test_the_former_command_says_what_to_do_now(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reload", "4711"]) == 2
+    assert "evenkeel reload was removed in 0.3.0. 'kill -HUP PID'" in capsys.readouterr().err
+    assert not set(FORMER) & set(COMMANDS)
