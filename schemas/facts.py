@@ -109,7 +109,7 @@ CauseOfFinding = Annotated[
 Owners = Annotated[
     tuple[str, ...] | None,
     "client ids that report to own the queue; an id twice means two instances; empty: no client does; null: not known",
-    AsColumn("actual_owners", form=Form.OWNERS),
+    AsColumn("actual_owners"),
 ]
 ExpectedOwners = Annotated[
     tuple[str, ...] | None,
@@ -119,7 +119,7 @@ ExpectedOwners = Annotated[
 Details = Annotated[
     ReasonDetails | None,
     "details of the reason beside its kind: each kind fills in its own fields, all others are null; *_ts: epoch ms,"
-    " UTC; null: the kind says it all, or a row of evenkeel 0.1",
+    " UTC; null: the kind says it all",
 ]
 
 
@@ -133,7 +133,7 @@ class Payload(Struct, frozen=True, kw_only=True):
 
 
 def _if_known(owners: tuple[str, ...] | None, finding: str) -> tuple[str, ...] | None:
-    """The owners; None if an empty list proves nothing. Facts of an older evenkeel have an empty list for both."""
+    """The owners; None if an empty list proves nothing."""
     return owners if owners or finding in OWNED_BY_NO_CLIENT else None
 
 
@@ -146,10 +146,7 @@ class Interval(Struct, frozen=True, kw_only=True):
     expected: ExpectedOwners
     from_ts: Annotated[int, "start of the interval, inclusive"]
     to_ts: Annotated[int, "end of the interval, exclusive"]
-    severity: Annotated[
-        str | None,
-        "critical, warning, info (of a retry topic: no message waited) or none; null in rows of an older evenkeel",
-    ] = None
+    severity: Annotated[str, "critical, warning, info (of a retry topic: no message waited) or none"]
 
     def __post_init__(self) -> None:
         force_setattr(self, "owners", _if_known(self.owners, self.finding))
@@ -167,7 +164,7 @@ class QueueFact(Payload, frozen=True, kw_only=True):
     reason: Annotated[
         str | None,
         "why the finding is EXCLUDED, UNKNOWN or SETTLING, or why the expected owners are not known: a kind of reason"
-        " (docs/findings.md lists them); null: none; in rows of evenkeel 0.1 an English sentence, unless EXCLUDED",
+        " (docs/findings.md lists them); null: none",
     ]
     owners: Owners
     expected: ExpectedOwners
@@ -175,7 +172,6 @@ class QueueFact(Payload, frozen=True, kw_only=True):
         int,
         "since when the queue has not been as it should, the time in which it settled included; of what is right or not"
         " known: since when that is found",
-        AsColumn(older="since"),
     ]
     present: Annotated[bool, "false: the queue is no longer in the topic's route, and no client owns it"] = True
     ended: Annotated[Interval | None, "the finding before, which ended with this one; null: none", NO_COLUMN] = None
@@ -233,20 +229,13 @@ class AlertFact(Payload, frozen=True, kw_only=True):
     severity: SeverityName
     kind: Annotated[str, "finding that the alert is about, of queues, a topic or the group"]
     cause: Annotated[str | None, "SAME_CLIENT_ID, VIEW_DIVERGENCE, ... or UNEXPLAINED; null: the kind needs none"]
-    evidence: Annotated[
-        str,
-        "the same as observed, as an English sentence, in rows of evenkeel 0.1; null in later rows",
-        AsColumn(form=Form.FILLED),
-    ] = ""
     queues: Annotated[tuple[AlertQueue, ...], "message queues that the alert is about"]
     reason: Annotated[str, "why this row was written: which transition, or what changed"]
     active_ts: Annotated[int, "when the alert became pending"]
     fired_ts: Annotated[int | None, "when the alert began to fire; null: it has not fired"] = None
     resolved_ts: Annotated[int | None, "when the alert was resolved; null: it is open"] = None
     stale: Annotated[bool, "true: evidence that could resolve the alert is missing"] = False
-    since_ts: Annotated[
-        int | None, "since when the first of its queues has not been as it should; null in rows of an older evenkeel"
-    ] = None
+    since_ts: Annotated[int | None, "since when the first of its queues has not been as it should"] = None
     clients: Annotated[
         tuple[AlertClient, ...],
         "clients that the cause names, then owners and expected owners of the queues; at most 20",
@@ -259,13 +248,10 @@ class AlertFact(Payload, frozen=True, kw_only=True):
     observed: Annotated[
         Observed | None,
         "evidence of the finding and its cause: one struct for each kind of evidence, most of them null;"
-        " docs/findings.md names those of each cause; null in rows of evenkeel 0.1",
+        " docs/findings.md names those of each cause",
     ] = None
-    read_ts: Annotated[
-        int | None,
-        "when the oldest of the offsets behind waiting were read; null: not known, or a row of an older evenkeel",
-    ] = None
-    seen_ts: Annotated[int | None, "when evidence last supported it; null in rows of an older evenkeel"] = None
+    read_ts: Annotated[int | None, "when the oldest of the offsets behind waiting were read; null: not known"] = None
+    seen_ts: Annotated[int | None, "when evidence last supported it"] = None
     kept_open: Annotated[
         str | None,
         "the reason why it is open though its queues have looked right since right_since_time; null: they do not",
@@ -274,7 +260,7 @@ class AlertFact(Payload, frozen=True, kw_only=True):
     waits_for: Annotated[
         str | None,
         "why it is pending. time: it must last until waits_until_time at least; deploy: a rolling deploy may bring it"
-        " about; null: it is not pending, or a row of an older evenkeel",
+        " about; null: it is not pending",
     ] = None
     waits_until_ts: Annotated[
         int | None, "of a deploy: it fires at this time at the latest, if it is found then; null: it is not pending"
@@ -282,7 +268,7 @@ class AlertFact(Payload, frozen=True, kw_only=True):
     deploy_since_ts: Annotated[
         int | None,
         "since when the rolling deploy has gone on for which it waits, or which may be the reason why it fires; null:"
-        " none, or a row of an older evenkeel",
+        " none",
     ] = None
 
     def __post_init__(self) -> None:
@@ -303,8 +289,7 @@ class MembershipFact(Payload, frozen=True, kw_only=True):
     addresses: Annotated[tuple[str, ...], "ip:port of each entry; empty: not known"] = ()
     first_seen: Annotated[
         bool,
-        "true: it was in the first list that the broker gave of the group, so it may have joined earlier; null in rows"
-        " of an older evenkeel",
+        "true: it was in the first list that the broker gave of the group, so it may have joined earlier",
     ] = False
 
 
@@ -314,7 +299,7 @@ class MemberFact(Payload, frozen=True, kw_only=True):
     fact: ClassVar[str] = "member"
     client_id: ClientId
     present: Annotated[bool, "true: some broker lists it as a member"]
-    since_ts: Annotated[int, "since when it has been a member, or no longer is one", AsColumn(older="since")]
+    since_ts: Annotated[int, "since when it has been a member, or no longer is one"]
     brokers: Annotated[tuple[str, ...], "names of the brokers that list it"] = ()
     instances: Annotated[int, "number of processes with this client id; more than 1 is a fault"] = 1
     addresses: Annotated[tuple[str, ...], "ip:port of its channels; empty: not known"] = ()
@@ -407,7 +392,7 @@ class GroupFact(Payload, frozen=True, kw_only=True):
     reason: Annotated[
         str | None,
         "why the group, or one of its queues, is not judged: a kind of reason (docs/findings.md lists them); null: all"
-        " are judged; in rows of evenkeel 0.1 an English sentence, unless EXCLUDED",
+        " are judged",
     ] = None
     refused_since: Annotated[
         int | None,
@@ -418,8 +403,7 @@ class GroupFact(Payload, frozen=True, kw_only=True):
     reason_details: Details = None
     waiting: Annotated[
         int | None,
-        "number of messages not consumed in all queues of the topics that the group subscribes to; null: not known, or"
-        " a row of an older evenkeel",
+        "number of messages not consumed in all queues of the topics that the group subscribes to; null: not known",
     ] = None
     read_ts: Annotated[int | None, "when the oldest of the offsets behind waiting were read; null: not known"] = None
     fullest: Annotated[
@@ -428,7 +412,7 @@ class GroupFact(Payload, frozen=True, kw_only=True):
     retry_counts: Annotated[
         dict[str, int] | None,
         "finding -> how many of these are queues of retry topics in which no message waits, so that no alert names"
-        " them; null in rows of an older evenkeel",
+        " them; null: its events are refused, or its evaluation has failed",
     ] = None
     polls: Annotated[
         tuple[BrokerPolls, ...],

@@ -1,8 +1,7 @@
 """Reasons as data: why a queue or a group is not judged, or why a queue's expected owners are not known.
 
 The detector gives a :class:`Reason` and writes no sentences; ``streaming.notices`` makes sentences of it, in English
-and Chinese. A fact has the kind in ``reason`` and the details in ``reason_details``. Facts of evenkeel 0.1 have an
-English sentence in ``reason`` instead of the kind, except if a queue or a group is EXCLUDED.
+and Chinese. A fact has the kind in ``reason`` and the details in ``reason_details``.
 """
 
 from enum import StrEnum

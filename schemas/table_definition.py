@@ -21,22 +21,17 @@ class Form(Enum):
     TIME = auto()  # a TIMESTAMP of epoch milliseconds, or a list of both
     PARTS = auto()  # a list of structs, whose fields have the names and types of columns
     FILLED = auto()  # null for an empty string
-    OWNERS = auto()  # facts of an older evenkeel have an empty list also if owners are not known
     TEXT = auto()  # bytes as text
     BEGINNING = auto()  # the first bytes as text
     DIFFERENCE = auto()  # the difference of two fields: ``path`` is "more - less"
 
 
 class AsColumn(NamedTuple):
-    """Properties of a column that differ from its field's. ``exists`` false: the field has no column.
-
-    ``older``: the column that has its values in tables of an older evenkeel.
-    """
+    """Properties of a column that differ from its field's. ``exists`` false: the field has no column."""
 
     name: str | None = None
     type: str | None = None
     form: Form | None = None
-    older: str | None = None
     exists: bool = True
 
 
@@ -51,7 +46,6 @@ class Column(NamedTuple):
     """A column. ``type`` is a type of Spark SQL; ``comment``: its meaning, its unit, and what null means.
 
     ``path``: where the facts table has the value, as ``queue.ended.finding``; empty: in no fact. ``parts``: of PARTS.
-    ``older``: the column that has its values in tables of an older evenkeel.
     """
 
     name: str
@@ -59,7 +53,6 @@ class Column(NamedTuple):
     comment: str
     path: str = ""
     form: Form = Form.SAME
-    older: str | None = None
     parts: tuple["Column", ...] = ()
 
     @property
@@ -117,7 +110,6 @@ def _column(field: str, hint: Any, at: str) -> Column | None:
         comment=f"{comment}: {listed((one.name, one.comment) for one in parts)}" if parts else comment,
         path=f"{at}.{field}" if at else field,
         form=differs.form or _form(field, parts),
-        older=differs.older,
         parts=parts,
     )
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from schemas import facts
 from schemas.ddl import struct_type
-from schemas.table_definition import AsColumn, Column, Form, Table, columns_of, fields_said
+from schemas.table_definition import Column, Form, Table, columns_of, fields_said
 
 CLUSTER_COMMENT = "name configured for a set of name servers, not the broker's cluster name"
 CLUSTER = Column("cluster", "STRING", CLUSTER_COMMENT, "cluster")
@@ -77,7 +77,7 @@ QUEUE_ASSIGNMENTS = Table(
         GROUP,
         TOPIC,
         *_fields(facts.QueueFact),
-        Column("from_time", "TIMESTAMP", "start of the interval that goes on, as in queue_findings", "ts", older="ts"),
+        Column("from_time", "TIMESTAMP", "start of the interval that goes on, as in queue_findings", "ts"),
         SEQ,
         TS,
     ),
@@ -234,7 +234,7 @@ class NotificationRow(Struct):
     ]
     consumer_groups: Annotated[list[str], "RocketMQ consumer groups that the page is about"]
     fingerprints: Annotated[list[str], "fingerprints of the alerts that the page is about"]
-    since_time: Annotated[datetime, "when the incident began", AsColumn(older="since")]
+    since_time: Annotated[datetime, "when the incident began"]
     title: Annotated[str, "title of the page"]
     ts: Annotated[datetime, "time of the outcome, by the notifier's clock"]
     date: Annotated[date, DATE.comment]

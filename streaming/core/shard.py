@@ -91,13 +91,6 @@ def _unpack(blob: bytes) -> dict[str, _Kept]:
         raise StateVersionError(f"the checkpoint holds state that this evenkeel cannot read: {RESEED}") from error
 
 
-def require_readable(blob: bytes) -> None:
-    """Raises StateVersionError for a shard's state that another version wrote; all of its groups have one version."""
-    for kept in _unpack(blob).values():
-        unpack(kept.packed)
-        return
-
-
 def fold(blob: bytes | None, records: Iterable[Record], settings: Settings) -> Folded:
     """Fold records into a shard's state. Raises StateVersionError for state of an unknown version."""
     work = _Fold(blob, settings)

@@ -136,7 +136,7 @@ def _checkpoint(config: Config, facts_exist: bool) -> Iterator[Check]:
         if config.source.kind == "kafka":
             yield from _place(checkpoint, config)
     except CheckpointError as error:
-        yield judge.checkpoint(uri, None, (OLDEST_READABLE, STATE_VERSION), str(error), -1)
+        yield judge.checkpoint(uri, 0, (OLDEST_READABLE, STATE_VERSION), str(error), -1)
     except MonitorError as error:
         yield unknown(judge.AREA, "checkpoint", str(error), where=uri)
 
@@ -146,8 +146,7 @@ def _belongs(checkpoint: Checkpoint, config: Config) -> Check:
     fault, version = "", checkpoint.identity.state_version
     try:
         refuse_changed(checkpoint, name_of(config.source), config.job.shards)
-        if version is not None:
-            require_version(version)
+        require_version(version)
     except (CheckpointError, StateVersionError) as error:
         fault = str(error)
     readable = (OLDEST_READABLE, STATE_VERSION)

@@ -99,7 +99,7 @@ def _alerts(group: ExplainedGroup, when: Moment, width: int) -> Iterator[Line]:
         state = f"{alert.state} (stale)" if alert.stale else state
         title = finding_title(alert.kind, alert.topic, alert.queues)
         yield from paragraph(f"{state} {alert.severity}: {title}", width, "", ALERT_STYLES.get(alert.state, ""))
-        evidence = in_english(alert.observed, when.clock) if alert.observed else alert.evidence
+        evidence = in_english(alert.observed, when.clock) if alert.observed else ""
         yield from paragraph(f"since {when.since(alert.since_ts)}", width, INDENT, "")
         yield from paragraph(joined(alert.cause, f"at {when.clock(alert.seen_ts)}: {evidence}"), width, INDENT, "")
         yield from paragraph(_held_back(alert, when), width, INDENT, "yellow")

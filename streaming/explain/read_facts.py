@@ -85,7 +85,7 @@ def _within(table: Table, since: int | None, until: int | None) -> str:
 def read_table(table: Table, tables: str, wanted: str) -> Iterator[Fact]:
     """The rows that meet the condition ``wanted``, as facts, in no order."""
     known = selection_of(tables, table.name)
-    return facts_in(table, known.rows(table.columns, wanted)) if known else iter(())
+    return facts_in(table, known.rows([one.name for one in table.columns], wanted)) if known else iter(())
 
 
 def read_monitor(tables: str, cluster: str, until: int | None) -> MonitorStatus | None:

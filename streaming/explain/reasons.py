@@ -64,7 +64,5 @@ def why_no_alert(topic: str, finding: str, reason: str | None) -> str:
 
 
 def reason_of(it: ExplainedGroup | ExplainedQueue | UnalertedQueues, clock: Clock) -> str | None:
-    """The reason why it is not judged, with times in the reader's zone; in facts of evenkeel 0.1, their own text."""
-    if it.reason_kind is None:
-        return it.reason
+    """The reason why it is not judged, with times in the reader's zone."""
     return reason_in_short(it.reason_kind, it.reason_details, clock)

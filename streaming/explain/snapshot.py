@@ -28,8 +28,8 @@ class BrokerList(Struct, frozen=True):
 class ExplainedQueue(QueueSnapshot, frozen=True, kw_only=True):
     """A queue. ``reason`` is as of ``told_ts``: no new fact is written while the finding stays the same.
 
-    ``reason_kind`` and ``reason_details`` are the same as data; None in facts of evenkeel 0.1. ``waiting``: messages
-    that are not consumed, as of ``read_ts``; None: not known. ``severity``: by this queue's own evidence.
+    ``reason_kind`` and ``reason_details`` are the same as data. ``waiting``: messages that are not consumed, as of
+    ``read_ts``; None: not known. ``severity``: by this queue's own evidence.
     """
 
     finding: str
@@ -106,7 +106,7 @@ class UnalertedQueues(Struct, frozen=True):
     """Queues that are wrong or cannot be judged, and why they have no alert.
 
     ``told_ts`` is the time of the newest fact about them, at which ``reason`` was so. ``reason_kind`` and
-    ``reason_details`` are the same as data; None in facts of evenkeel 0.1.
+    ``reason_details`` are the same as data.
     """
 
     topic: str
@@ -142,8 +142,8 @@ def monitor_status(health: ClusterHealth) -> MonitorStatus:
 class ExplainedGroup(GroupSnapshot, frozen=True, kw_only=True):
     """A group. ``ts`` is the time asked for, ``newest_ts`` that of its newest fact then; None: not known then.
 
-    ``reason_kind`` and ``reason_details`` are ``reason`` as data; None in facts of evenkeel 0.1. ``counts``,
-    ``retry_counts``, ``brokers_covered``, ``brokers_known`` and ``members_reporting`` are as of ``status_ts``.
+    ``reason_kind`` and ``reason_details`` are ``reason`` as data. ``counts``, ``retry_counts``, ``brokers_covered``,
+    ``brokers_known`` and ``members_reporting`` are as of ``status_ts``.
     ``waiting``: messages that are not consumed, by offsets of which the oldest were read at ``read_ts``; the oldest of
     the messages was stored after ``oldest_ts``. None: not known.
     """

@@ -14,7 +14,6 @@ from schemas.facts import (
     QuarantineFact,
     QueueFact,
 )
-from schemas.reasons import KINDS as REASON_KINDS
 from streaming.core.alerts.phases import AlertReason
 from streaming.core.waiting import MOST_QUEUES as MOST_FULLEST
 from streaming.explain.changes import LATELY_MS, changes_before
@@ -65,8 +64,8 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorSt
         monitor=monitor,
         status=status.status if status else None,
         status_ts=known.counted_ts if known else None,
-        reason=_reason(status) if status else None,
-        reason_kind=_kind(status.reason) if status else None,
+        reason=reason_in_short(status.reason, status.reason_details, moment) if status else None,
+        reason_kind=status.reason if status else None,
         **of_status,
         polls=status.polls if status else (),
         waiting=waiting.messages if waiting else None,
@@ -79,16 +78,6 @@ def snapshot_of(facts: Sequence[Fact], at: int | None = None, monitor: MonitorSt
         unalerted=_unalerted(queues, alerts),
         changes=changes_before(facts, now),
     )
-
-
-def _reason(status: GroupFact) -> str | None:
-    if status.refused_since is not None and _kind(status.reason) is None:  # a fact of evenkeel 0.1
-        return f"its events are refused: {status.reason}"
-    return reason_in_short(status.reason, status.reason_details, moment)
-
-
-def _kind(reason: str | None) -> str | None:
-    return reason if reason in REASON_KINDS else None
 
 
 def _queues(
@@ -112,7 +101,7 @@ def _queue(fact: Fact, queue: QueueFact, waiting: tuple[int, int] | None) -> Exp
         severity=queue.severity,
         cause=queue.cause,
         reason=reason_in_short(queue.reason, queue.reason_details, moment),
-        reason_kind=_kind(queue.reason),
+        reason_kind=queue.reason,
         reason_details=queue.reason_details,
         owners=queue.owners,
         expected=queue.expected,

@@ -75,12 +75,12 @@ def said(evidence: Observed, sentences: Sentences, clock: Clock) -> str:
 
 
 def evidence_of(alert: AlertFact, sentences: Sentences, clock: Clock) -> str:
-    """The evidence of an alert. Facts of versions up to 0.1 have an English sentence, which is shown unchanged."""
-    return alert.evidence if alert.observed is None else said(alert.observed, sentences, clock)
+    """The evidence of an alert; empty if it has none."""
+    return "" if alert.observed is None else said(alert.observed, sentences, clock)
 
 
 def reason_said(kind: str, details: ReasonDetails | None, sentences: Sentences, clock: Clock) -> str:
-    """The reason. Facts of evenkeel 0.1 have an English sentence instead of the kind; it is shown unchanged."""
+    """The reason. A kind of a newer evenkeel is shown unchanged."""
     return _sentence(ReasonKind(kind), details or ReasonDetails(), sentences, clock) if kind in KINDS else kind
 
 

@@ -118,7 +118,7 @@ def queue_lines(alert: OpenAlert, words: Language, now: int, zone: tzinfo | None
 
 
 def _should_own(queue: AlertQueue, fact: AlertFact, words: Language, written: Callable[[int], str]) -> str:
-    """The expected owner; empty if it is the owner, or if a fact of an older evenkeel does not have it."""
+    """The expected owner; empty if it is the owner, or if no owner is expected."""
     if queue.expected is None:
         if queue.reason is None:
             return ""

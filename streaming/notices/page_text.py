@@ -153,7 +153,7 @@ class _Page:
         for cause, alert in in_order[:CAUSES_AT_MOST]:
             if cause is not None:
                 yield fitting.line(parts.cause_line(cause, self.words, self.is_over))
-            if (alert.fact.observed or alert.fact.evidence) and not self.is_over:
+            if alert.fact.observed and not self.is_over:
                 yield fitting.line(parts.evidence_line(alert, self.words, self.now))
             if self.is_over and alert.fact.reason in self.words.endings:
                 yield fitting.line(self.words.endings[alert.fact.reason].format(kind=parts.shown(alert.fact.kind)))

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import uuid4
 
 import msgspec
@@ -163,18 +163,10 @@ def _rows(path: Path) -> list[NotificationRow]:
         return rows
     for line in lines:
         try:
-            rows.append(
-                msgspec.convert(_with_new_names(msgspec.json.decode(line, type=dict[str, Any])), NotificationRow)
-            )
+            rows.append(msgspec.json.decode(line, type=NotificationRow))
         except msgspec.MsgspecError:
             log.warning("a row of %s in %s is not whole and is lost", NOTIFICATIONS.name, path)
     return rows
-
-
-def _with_new_names(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with today's names: in files of an older evenkeel a field may have another name."""
-    older = {column.older: column.name for column in NOTIFICATIONS.columns if column.older in row}
-    return {older.get(name, name): value for name, value in row.items()}
 
 
 def _row(delivery: Delivery) -> NotificationRow:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from schemas.facts import AlertFact, AlertState, Fact, GroupFact, HealthFact
 from schemas.reasons import ReasonDetails
@@ -61,9 +60,6 @@ class OpenAlerts(Struct):
         """Drop alerts that ended long ago, and old entries of groups."""
         self.refused = {key: one for key, one in self.refused.items() if now - one.since_ts < KEEP_REFUSED_MS}
         self.ended = {name: alert for name, alert in self.ended.items() if now - alert.ts < KEEP_ENDED_MS}
-        # An older evenkeel may have stored rounds in the future: such a round counts as of now.
-        ahead = {name: known for name, known in self.health.items() if (known.newest_round_ts or 0) > now}
-        self.health = self.health | {name: replace(known, newest_round_ts=now) for name, known in ahead.items()}
 
     def copy(self) -> "OpenAlerts":
         """A copy as of now; facts taken later do not change it."""

@@ -63,16 +63,15 @@ class LastSent(Struct, frozen=True):
     """The content of a page that a sink has accepted. ``at``: the last time. ``trouble``: evenkeel's own, or empty.
 
     ``severity``: the worst that was sent; ``affected``: all that were sent of groups that still have an alert on the
-    page; ``causes``: all that were sent; ``updates``: how often it was sent again because of a change. None: written by
-    an older evenkeel, which did not store it.
+    page; ``causes``: all that were sent; ``updates``: how often it was sent again because of a change.
     """
 
     at: int
     subjects: tuple[str, ...]
     severity: str
     trouble: str = ""
-    affected: frozenset[str] | None = None
-    causes: frozenset[str] | None = None
+    affected: frozenset[str] = frozenset()
+    causes: frozenset[str] = frozenset()
     updates: int = 0
 
 
@@ -161,8 +160,8 @@ def _sent(page: Page, view: SinkView, notice: Notice, why: SendReason, now: int)
         subjects=ongoing_subjects(page, view),
         severity=min(before.severity, notice.severity, key=_RANK.__getitem__),
         trouble=notice.trouble.kind if notice.trouble is not None else "",
-        affected=_of_its_groups(before.affected or frozenset(), page) | affected(notice.alerts),
-        causes=(before.causes or frozenset()) | causes_of(notice),
+        affected=_of_its_groups(before.affected, page) | affected(notice.alerts),
+        causes=before.causes | causes_of(notice),
         updates=before.updates + (why is SendReason.CHANGED),
     )
 
@@ -246,8 +245,6 @@ def _tells_more(
 ) -> bool:
     """True if a wanted subject has a topic, finding, queues or a cause that no notice of the page has named."""
     alerts = [view.firing[name] for name in wanted if name in view.firing]
-    if sent.affected is None or sent.causes is None:  # saved by an older evenkeel, which did not store them
-        return bool({subject_name(alert) for alert in alerts} - set(sent.subjects))
     present = {page.trouble.why} if page.trouble is not None and wanted else {alert.fact.cause for alert in alerts}
     held = {cause for cause, since in page.causes_since.items() if now - since >= settings.update_ms}
     unsaid = (held & present) - sent.causes

@@ -76,15 +76,22 @@ def _read(path: Path, kind: type[Stored]) -> Stored:
 
 
 class _Form(Struct):
-    form: int = FORM
+    form: int = 0  # evenkeel 0.1.0 wrote none
 
 
 def require_known_form(folder: Path) -> None:
-    """Raises SetupError if a newer evenkeel has written the state, in a form that this one does not know."""
+    """Raises SetupError if evenkeel 0.1.0 has written the state, or a newer evenkeel in a form that this one does not
+    know.
+    """
     try:
         form = _read(folder / POSITION, _Form).form
     except UNREADABLE:
         return
+    if form == 0:
+        raise SetupError(
+            f"{folder} (notify.state) is of evenkeel 0.1.0: upgrade with 0.2.0 first, or name another folder; with "
+            "that, what fires is sent again"
+        )
     if form > FORM:
         raise SetupError(
             f"{folder} (notify.state) is of form {form}, and this evenkeel knows form {FORM}: start the newer evenkeel "

@@ -16,7 +16,6 @@ from streaming.projections.progress import (
     Position,
     Progress,
     delete_progress,
-    delete_spark_checkpoint,
     read_progress,
     write_progress,
 )
@@ -33,8 +32,6 @@ def begin(tables: str, log: FactsLog, *, afresh: bool) -> Progress:
     known = None if afresh else read_progress(tables)
     if known is None or not can_go_on(tables, log, known.done):
         return start_over(tables, log)
-    write_progress(tables, known)  # before the checkpoint of an older evenkeel is deleted
-    delete_spark_checkpoint(tables)
     return known
 
 

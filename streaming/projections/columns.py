@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.facts import OWNED_BY_NO_CLIENT, Payload, payload_column
+from schemas.facts import Payload, payload_column
 from schemas.table_definition import Column, Form, Table
 from schemas.tables import FACTS
 from streaming.tables.arrow_types import arrow_schema, arrow_type, without_comments
@@ -16,7 +16,6 @@ Value = Callable[[Column, pa.Table], pa.ChunkedArray]
 
 PREVIEW_BYTES = 200
 FACTS_SCHEMA = arrow_schema(FACTS)
-_NO_OWNER_IS_PROVEN = pa.array([kind.value for kind in OWNED_BY_NO_CLIENT])
 
 
 def rows_of(table: Table, facts: pa.Table) -> pa.Table:
@@ -50,19 +49,6 @@ def _filled(column: Column, facts: pa.Table) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
 
 
-def _owners(column: Column, facts: pa.Table) -> pa.ChunkedArray:
-    """The owners; null if unknown. An empty list means no owner only if the finding proves it, or the queue is gone."""
-    struct = column.path.rpartition(".")[0]
-    owners = _at(column.path, facts)
-    is_known = pc.or_kleene(
-        pc.greater(pc.list_value_length(owners), 0),
-        pc.is_in(_at(f"{struct}.finding", facts), _NO_OWNER_IS_PROVEN),
-    )
-    if struct == "queue":
-        is_known = pc.or_kleene(is_known, pc.invert(pc.fill_null(_at("queue.present", facts), False)))
-    return pc.if_else(is_known, owners, pa.scalar(None, owners.type))
-
-
 def _text(column: Column, facts: pa.Table) -> pa.ChunkedArray:
     """Bytes as text that every reader can decode."""
     length = PREVIEW_BYTES if column.form is Form.BEGINNING else None
@@ -74,21 +60,13 @@ def _text(column: Column, facts: pa.Table) -> pa.ChunkedArray:
 def _parts(column: Column, facts: pa.Table) -> pa.ChunkedArray:
     """The structs of a list, made in Python: there are few alerts, and few groups with polls."""
     lists = _at(column.path, facts).to_pylist()
-    is_of_alert = column.path.startswith("alert.")
-    kinds = _at("alert.kind", facts).to_pylist() if is_of_alert else [""] * len(lists)
-    both = zip(lists, kinds, strict=True)
-    made = [None if parts is None else [_part(column, part, kind) for part in parts] for parts, kind in both]
+    made = [None if parts is None else [_part(column, part) for part in parts] for parts in lists]
     return pa.chunked_array([pa.array(made, arrow_type(column.type))])
 
 
-def _part(column: Column, part: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    return {one.name: _of_part(one, part[one.field], kind) for one in column.parts}
-
-
-def _of_part(column: Column, value: Any, kind: str) -> Any:
-    if column.form is Form.OWNERS:
-        return value if value or kind in OWNED_BY_NO_CLIENT else None
-    return _micros(value) if column.form is Form.TIME else value
+def _part(column: Column, part: Mapping[str, Any]) -> dict[str, Any]:
+    values = ((one, part[one.field]) for one in column.parts)
+    return {one.name: _micros(value) if one.form is Form.TIME else value for one, value in values}
 
 
 def _micros(millis: Any) -> Any:
@@ -102,7 +80,6 @@ _VALUES: dict[Form, Value] = {
     Form.TIME: lambda column, facts: _at(column.path, facts).cast(pa.timestamp("ms", "UTC")),
     Form.PARTS: _parts,
     Form.FILLED: _filled,
-    Form.OWNERS: _owners,
     Form.TEXT: _text,
     Form.BEGINNING: _text,
     Form.DIFFERENCE: _difference,

@@ -9,7 +9,7 @@ from streaming.tables.storage import local_path
 
 
 def writing_alone(tables: str) -> AbstractContextManager[None]:
-    """The lock for writing; an evenkeel up to 0.1 takes it, too. Raises CheckpointError."""
+    """The lock for writing. Raises CheckpointError."""
     message = "the projections in {tables} are being written by {other}: stop it first, or let it do the work"
     return _alone(tables, "projections", CheckpointError, message)
 

@@ -15,7 +15,7 @@ from schemas.tables import ALERTS, CURRENT, FACTS, GROUP_MEMBERS, GROUP_STATUS, 
 from streaming.projections.locks import maintaining_alone
 from streaming.projections.progress import read_progress
 from streaming.projections.table import all_rows, numbered, overwrite, without
-from streaming.tables.arrow_types import arrow_schema, unsliced
+from streaming.tables.arrow_types import unsliced
 from streaming.tables.maintenance import EVERY_S, Maintained, MaintainOptions, Round, keep_maintaining
 from streaming.tables.storage import delta_uri
 
@@ -159,7 +159,7 @@ def drop_superseded(opened: DeltaTable, table: Table, day: str) -> int:
     if len(over) == rows.num_rows:
         opened.delete(f"date = '{day}'")
     elif len(over):
-        kept = without(rows.cast(arrow_schema(table)), over)
+        kept = without(rows.cast(pa.schema(opened.schema().to_arrow())), over)
         write_deltalake(opened, unsliced(kept), mode="overwrite", predicate=f"date = '{day}'")
     return len(over)
 

@@ -38,7 +38,14 @@ class ProjectionTable:
         its log.
         """
         said = CommitProperties(app_transactions=[Transaction(identity, batch_id)])
-        self._retried(lambda table: write_deltalake(table, unsliced(rows), mode="append", commit_properties=said))
+        self._retried(partial(self._append, rows, said))
+
+    def _append(self, rows: pa.Table, said: CommitProperties, table: DeltaTable) -> None:
+        """Another evenkeel may have added columns to the table: deltalake wants them all, and they are null here."""
+        for field in pa.schema(table.schema().to_arrow()):
+            if field.name not in rows.schema.names:
+                rows = rows.append_column(field.name, pa.nulls(rows.num_rows, field.type))
+        write_deltalake(table, unsliced(rows), mode="append", commit_properties=said)
 
     def merge(self, rows: pa.Table) -> None:
         """Apply rows, one for each key, whose ``seq`` is larger than that in the table."""

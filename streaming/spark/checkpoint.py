@@ -18,10 +18,8 @@ from pyspark.sql import SparkSession
 from streaming.config.config_errors import without_userinfo
 from streaming.core.default_settings import stored_settings
 from streaming.core.settings import Settings
-from streaming.core.shard import require_readable
-from streaming.core.state.packing import STATE_VERSION, require_version
+from streaming.core.state.packing import STATE_VERSION
 from streaming.errors import CheckpointError
-from streaming.spark.operator import blob_of
 from streaming.spark.storage import Folder
 
 log = logging.getLogger(__name__)
@@ -38,7 +36,7 @@ Offsets = dict[str, dict[str, int]]  # topic -> partition (JSON has only text fo
 class Identity(Struct, frozen=True, kw_only=True):
     """The identity of a checkpoint, which never changes. ``source``: the topic or folder; ``seeded``: made by reseed.
 
-    ``state_version``: the version of its state; None in checkpoints of versions that did not write it.
+    ``state_version``: the version of its state; 0 in checkpoints that are older than 0.1.0.
     """
 
     identity: str
@@ -47,7 +45,7 @@ class Identity(Struct, frozen=True, kw_only=True):
     state_partitions: int
     seeded: bool = False
     starting_offsets: str | None = None
-    state_version: int | None = None
+    state_version: int = 0
 
 
 class CheckpointFolder(Protocol):
@@ -75,17 +73,6 @@ class Checkpoint:
     @property
     def uri(self) -> str:
         return self._folder.uri
-
-    def require_readable_state(self, spark: SparkSession) -> None:
-        """Raise StateVersionError if the state is of another version, so that the job fails now and not in the first
-        batch.
-        """
-        if self.identity.state_version is None and self.done() >= 0:
-            kept = spark.read.format("statestore").load(self.uri).select("value.groupState.blob").head()
-            if kept is not None and kept.blob is not None:
-                require_readable(blob_of(bytes(kept.blob)))
-        elif self.identity.state_version is not None:
-            require_version(self.identity.state_version)
 
     def keep_state_version(self) -> None:
         """Keep that state is of this version from the next batch on: so an older evenkeel is refused at its start."""

@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StructType
 
 from schemas.ddl import struct_type
-from schemas.facts import PAYLOADS, AlertFact, Fact, GroupFact, HealthFact, Payload, RebalanceFact, payload_column
+from schemas.facts import PAYLOADS, Fact, Payload, payload_column
 from schemas.tables import FACT_KEYS, FACTS
 from streaming.errors import MonitorError
 from streaming.lease import RequireHeld, always_held
@@ -24,8 +24,6 @@ from streaming.tables.creation import delta_properties, missing_columns
 
 # Each is a small file to read, and nearly all have a note. The second number is read where the first has none.
 COMMITS_READ = (50, 1000)
-# In each file, perhaps without their other fields: the notifier and the pages of 0.1.0 fail where one is missing.
-ALWAYS_THERE = (AlertFact, HealthFact, GroupFact, RebalanceFact)
 NO_SHARD = -1  # of facts that the driver makes
 CODEGEN_KEY = "spark.sql.codegen.factoryMode"
 
@@ -109,8 +107,7 @@ class FactsTable:
             if payload.fact in kinds and payload.fact not in self._payloads:
                 self._payloads[payload.fact] = payload_of(payload)
         payloads = [self._payloads[payload.fact] for payload in PAYLOADS if payload.fact in kinds]
-        nulls = [null_payload(payload) for payload in ALWAYS_THERE if payload.fact not in kinds]
-        return rows.select(*self._keys_of[identity], *payloads, *nulls)
+        return rows.select(*self._keys_of[identity], *payloads)
 
     def notes(self, identity: str | None = None, before: int | None = None) -> list[CommitNote]:
         """What our newest commits say, newest first: at least one of this checkpoint, if there is one.
@@ -169,11 +166,6 @@ def payload_of(kind: type[Payload]) -> Column:
     """The payload in the column of its kind, null in rows of other kinds."""
     of_kind = F.when(F.col("fact") == kind.fact, F.col("payload"))
     return F.from_json(of_kind, struct_type(kind)).alias(payload_column(kind))
-
-
-def null_payload(kind: type[Payload]) -> Column:
-    """The column with the first field alone, which is null."""
-    return F.lit(None).cast(f"STRUCT<`{kind.__struct_fields__[0]}`:STRING>").alias(payload_column(kind))
 
 
 def kinds_of(facts: Iterable[Fact]) -> set[str]:

@@ -17,6 +17,7 @@ from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from streaming.config.sections import Config, Source
 from streaming.core.settings import Settings
+from streaming.core.state.packing import require_version
 from streaming.errors import MonitorError
 from streaming.lease import RequireHeld, always_held
 from streaming.spark.batches import Batches, start_heartbeat
@@ -192,7 +193,7 @@ def _prepare(spark: SparkSession, plan: Plan, counts: JobCounts, require_held: R
     checkpoint = open_checkpoint(
         spark, plan.checkpoint, name_of(plan.source), plan.shards, table.exists(), table.has_facts
     )
-    checkpoint.require_readable_state(spark)
+    require_version(checkpoint.identity.state_version)  # so that the job fails now and not in the first batch
     checkpoint.keep_state_version()
     checkpoint.mend()
     take_tables(plan.tables)

@@ -106,16 +106,11 @@ class Database:
         return True
 
     def _register_with_missing(self, table: Table, rows: Any, missing: list[Column]) -> None:
-        """The table of an older evenkeel until a newer one writes to it: with today's names, and null where it has no
-        such column.
-        """
+        """The table of an older evenkeel until a newer one writes to it: null where it has no such column."""
         written, wanted = f"{table.name}_as_written", f"{table.name}_as_wanted"
         self._db.register(written, rows)
         self._db.register(wanted, arrow_schema(table).empty_table())
-        values = "".join(
-            f", {one.older if one.older in rows.schema.names else f'(SELECT {one.name} FROM {wanted})'} AS {one.name}"
-            for one in missing
-        )
+        values = "".join(f", (SELECT {one.name} FROM {wanted}) AS {one.name}" for one in missing)
         self._db.execute(f"CREATE TEMPORARY VIEW {table.name} AS SELECT *{values} FROM {written}")
 
 

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from functools import partial
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable, Schema, write_deltalake
+from deltalake import DeltaTable, Schema
 
-from schemas.table_definition import Column, Table
+from schemas.table_definition import Table
 from schemas.tables import CURRENT, FACTS, NOTIFICATIONS, PROJECTIONS
-from streaming.tables.arrow_types import arrow_schema, unsliced
+from streaming.tables.arrow_types import arrow_schema
 from streaming.tables.conflicts import retried
 from streaming.tables.storage import delta_uri
 from streaming.tables.version import take_tables
@@ -70,45 +69,8 @@ def create_table(path: str, table: Table) -> None:
             configuration=delta_properties(table),
         )
         return
-    for step in (_rename_columns, _add_columns, _set_properties):
+    for step in (_add_columns, _set_properties):
         retried(partial(step, path, table))
-
-
-def _rename_columns(path: str, table: Table) -> None:
-    """Moves values from columns that have another name now. One commit replaces all rows, or none."""
-    opened = DeltaTable(path)
-    schema = pa.schema(opened.schema().to_arrow())
-    taken = renamed_columns(schema, table)
-    if taken:
-        rows = _renamed(opened.to_pyarrow_table(), schema, taken, table)
-        alone = CommitProperties(max_commit_retries=0)  # a row appended meanwhile would keep the old name
-        write_deltalake(opened, unsliced(rows), mode="overwrite", schema_mode="overwrite", commit_properties=alone)
-
-
-def renamed_columns(known: pa.Schema, table: Table) -> list[Column]:
-    """The columns whose values are under the older name."""
-    return [column for column in table.columns if _is_taken_over(column, known.names, table)]
-
-
-def _is_taken_over(column: Column, names: list[str], table: Table) -> bool:
-    """Whether the table has the column's values under the older name, which may be a column of its own."""
-    is_gone = all(one.name != column.older for one in table.columns)
-    return column.older in names and (is_gone or column.name not in names)
-
-
-def _renamed(rows: pa.Table, schema: pa.Schema, taken: list[Column], table: Table) -> pa.Table:
-    """The rows in the order of the definition, then what it does not know. Both names: an older evenkeel came back."""
-    wanted = arrow_schema(table)
-    rows = rows.cast(schema)
-    for column in taken:
-        values = rows[column.older]
-        if column.name in rows.column_names:
-            values = pc.coalesce(rows[column.name], values)
-            rows = rows.drop_columns([column.name])
-        rows = rows.append_column(wanted.field(column.name), values)
-    over = {column.older for column in taken} - set(wanted.names)
-    known = [name for name in wanted.names if name in rows.column_names]
-    return rows.select([*known, *(name for name in rows.column_names if name not in known and name not in over)])
 
 
 def _add_columns(path: str, table: Table) -> None:

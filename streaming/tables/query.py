@@ -5,7 +5,7 @@ Arrow's datasets decode every row of a row group with a single match. For a day 
 a hundred columns, that took seconds and gigabytes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -13,7 +13,6 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from schemas.table_definition import Column
 from streaming.errors import SourceError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -62,19 +61,10 @@ class Selection:
         self.version = table.metadata().id, table.version()
         self._builder = QueryBuilder().register("rows", table)
 
-    def rows(self, what: Sequence[str | Column], where: str = "true", then: str = "") -> pa.Table:
-        """``what``: columns; an older table lacks some, and has others under their older names. ``where`` and ``then``
-        (an order) are SQL.
-        """
-        known = [sql for one in what if (sql := self._selected(one)) is not None]
+    def rows(self, what: Iterable[str], where: str = "true", then: str = "") -> pa.Table:
+        """``what``: columns; an older table lacks some. ``where`` and ``then`` (an order) are SQL."""
+        known = [quoted(name) for name in what if name in self.columns]
         return self.ask(f"SELECT {', '.join(known)} FROM rows WHERE {where} {then}")
-
-    def _selected(self, column: str | Column) -> str | None:
-        """SQL of the column; None: the table does not have it."""
-        name, older = (column, None) if isinstance(column, str) else (column.name, column.older)
-        if name in self.columns:
-            return quoted(name)
-        return f"{quoted(older)} AS {quoted(name)}" if older is not None and older in self.columns else None
 
     def distinct(self, what: Sequence[str]) -> pa.Table:
         """Each combination of these columns once."""

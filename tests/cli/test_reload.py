@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from streaming.cli import COMMANDS, main
-from streaming.cli.former import FORMER
 from streaming.cli.reload import READ_ONCE_BY_PAGES, Reload
 from streaming.config.alerts import Alerts
 from streaming.config.load import load_alerts, load_config
@@ -132,9 +130,3 @@ def test_a_faulty_file_and_other_keys_change_nothing(tmp_path: Path) -> None:
     one.reload()
     one.reload()  # the same: a secret in a file may be new
     assert [alerts.monitor.blind_seconds for alerts in taken] == [60, 60]
-
-
-def test_the_former_command_says_what_to_do_now(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reload", "4711"]) == 2
-    assert "evenkeel reload was removed in 0.3.0. 'kill -HUP PID'" in capsys.readouterr().err
-    assert not set(FORMER) & set(COMMANDS)

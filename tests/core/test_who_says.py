@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from schemas.events import OwnedQueue, OwnedQueues
-from schemas.facts import GroupFact, RebalanceFact
+from schemas.facts import RebalanceFact
 from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
 from tests.core.fleet import Fleet, said
@@ -57,20 +57,6 @@ def test_what_is_kept_of_the_reason_names_no_client() -> None:
     fleet.run(60)
     assert before != fleet.state.status
     assert len(fleet.state.status) == len(before)
-
-
-def test_after_an_upgrade_the_status_is_emitted_once_as_data() -> None:
-    """The state of an older evenkeel keeps the sentence that it has emitted."""
-    fleet = Fleet()
-    fleet.join("x", "y", **PULLS)
-    fleet.run(60)
-    kept, emitted = fleet.state.status, len(fleet.told(GroupFact))
-    sentence = "x, y: what they own is not known (pulls by itself)"
-    fleet.state.status = kept.replace(kept.split()[-1], sentence)
-    fleet.run(60)
-    (fact,) = fleet.told(GroupFact)[emitted:]
-    assert (fact.payload.reason, why(fact.payload)) == ("NON_REPORTING_MEMBERS", sentence)
-    assert fleet.state.status == kept
 
 
 def test_a_pull_group_of_which_nobody_says_who_owns_what_has_no_rebalances() -> None:

@@ -75,6 +75,11 @@ def newer_notifier(job: Path) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | {"form": FORM + 1}))
 
 
+def first_notifier(job: Path) -> None:
+    path = job / "notifier" / "position.json"
+    path.write_text(json.dumps({name: value for name, value in json.loads(path.read_text()).items() if name != "form"}))
+
+
 def newer_tables(job: Path) -> None:
     (job / "tables" / "_evenkeel.json").write_text(json.dumps({"tables_version": TABLES_VERSION + 1}))
 
@@ -102,6 +107,7 @@ def damaged_offsets(job: Path) -> None:
         (other_shards, "was made with 4 shards"),
         (damaged_state, "position.json: cannot be read"),
         (newer_notifier, f"is of form {FORM + 1}"),
+        (first_notifier, "is of evenkeel 0.1.0: upgrade with 0.2.0 first"),
         (newer_tables, f"are of version {TABLES_VERSION + 1}"),
         (lost_checkpoint, "there is none, and there are facts"),
         (damaged_facts, "damaged by a failure of the machine: commit "),

@@ -60,7 +60,6 @@ UPGRADING = (
     Moment("while starting", lambda job: time.monotonic(), 12),
     Moment("while a table is changed", lambda job: commits(job) > 0 and commits(job), 0.5),
 )
-TAKEN = Moment("when the tables are taken", lambda job: (job.tables / "_evenkeel.json").exists(), 2)
 READING = (
     Moment("in the first batch", lambda job: job.batches().begun, 1),
     Moment("after a batch", lambda job: job.batches().done, 3),
@@ -131,8 +130,7 @@ def test_an_upgrade_that_is_killed_loses_and_repeats_nothing(
     for number in range(KILLS // KILLS_A_COPY):
         one = copy_of(f"killed-{number}")
         one.job.configure(SMALL_BATCHES)
-        upgrading = UPGRADING if TAKEN.reached(one.job) else (*UPGRADING, TAKEN)  # only 0.1.0 left no such file
-        for moments in (upgrading, READING):
+        for moments in (UPGRADING, READING):
             moment = moments[(number + SEED) % len(moments)]
             live_and_die(one, ago, moment, chance.uniform(0, moment.within_s))
         finish(one, ago, release)

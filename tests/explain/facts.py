@@ -15,6 +15,7 @@ from schemas.facts import (
     Payload,
     QueueFact,
 )
+from schemas.observed import MemberGone, clients, observed
 from schemas.reasons import ReasonDetails
 from tests.scenarios.scenario import FILES, play, read
 
@@ -58,7 +59,7 @@ class Teller:
     def alert(self, at_s: float, state: str, reason: str, queues: Iterable[int] = (0,), **more: Any) -> None:
         known: dict[str, Any] = {
             "fingerprint": "f", "severity": "critical", "kind": "ORPHANED", "cause": "MEMBER_GONE",
-            "evidence": "x has left",
+            "observed": observed(MemberGone(clients=clients("x"))),
         }  # fmt: skip
         of = tuple(AlertQueue("a", queue_id) for queue_id in queues)
         self.tell(AlertFact(state=state, reason=reason, queues=of, active_ts=T0, **{**known, **more}), at_s, "T")

@@ -108,7 +108,7 @@ def test_what_still_holds_outlives_its_facts(tmp_path: Path) -> None:
     }  # fmt: skip
     alert = {
         "topic": "T", "kind": "ORPHANED", "fingerprint": "f", "state": "firing", "severity": "critical",
-        "cause": "MEMBER_GONE", "evidence": "x has left", "reason": "held_long_enough", "active_time": since,
+        "cause": "MEMBER_GONE", "reason": "held_long_enough", "active_time": since,
         "queues": [{"broker_name": "a", "queue_id": 0, "actual_owners": [], "expected_owners": ["x"], "waiting": 7}],
         "clients": [{"client_id": "x", "start_times": [since], "answered_time": since}],
         "changes": [{"change_time": since, "what": "left", "subject": "x"}],

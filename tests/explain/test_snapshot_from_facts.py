@@ -122,15 +122,6 @@ def test_a_reason_is_a_sentence_and_the_same_as_data() -> None:
     assert (picture.reason, picture.reason_kind, picture.reason_details) == of_x
 
 
-def test_facts_of_an_older_evenkeel_have_only_the_sentence() -> None:
-    g = Teller()
-    g.queue(0, 0, "UNKNOWN", reason="no answer from b")
-    g.status(0, "unknown", reason="too_long, 131073 bytes", refused_since=T0)
-    picture = snapshot_of(g.facts)
-    assert [(q.reason, q.reason_kind, q.reason_details) for q in picture.queues] == [("no answer from b", None, None)]
-    assert (picture.reason, picture.reason_kind) == ("its events are refused: too_long, 131073 bytes", None)
-
-
 def test_what_changed_is_told_once_for_all_brokers() -> None:
     g = Teller()
     g.listed(0, "b", "x", 1)

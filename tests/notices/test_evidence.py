@@ -7,13 +7,13 @@ import pytest
 from msgspec.structs import replace
 
 from schemas import observed as o
-from schemas.facts import AlertFact, Cause, Kind
+from schemas.facts import Cause, Kind
 from schemas.reasons import ReasonKind
 from streaming import notices
 from streaming.core.causes.table import CAUSES, NextStep
 from streaming.core.finding_kinds import ALERTING
 from streaming.notices.commands import _COMMANDS, _OF_KIND
-from streaming.notices.evidence import Sentences, evidence_of, said
+from streaming.notices.evidence import Sentences, said
 from streaming.notices.evidence_chinese import CHINESE_EVIDENCE
 from streaming.notices.evidence_english import ENGLISH_EVIDENCE
 from streaming.notices.language import Language
@@ -133,12 +133,6 @@ def test_all_that_was_observed_stands_in_one_line() -> None:
         "已由 ann 下线（evenkeel forget）；此前：9 条消息待拉取，已 61 秒没有拉取；"
         "x 的所有队列都停滞；反复出现，这是第 4 次"
     )
-
-
-def test_evidence_of_facts_of_older_versions_is_shown_as_it_is() -> None:
-    (alert,) = INCIDENTS["MEMBER_GONE"].alerts
-    old: AlertFact = replace(alert.fact, observed=None, evidence="x has left")
-    assert evidence_of(old, CHINESE_EVIDENCE, str) == "x has left"
 
 
 @pytest.mark.parametrize("sentences", [ENGLISH_EVIDENCE, CHINESE_EVIDENCE])

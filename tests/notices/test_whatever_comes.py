@@ -36,7 +36,6 @@ FACTS = st.builds(
     severity=st.sampled_from([one.value for one in Severity]),
     kind=st.sampled_from([*sorted(ALERTING), "NEW_KIND"]),
     cause=st.none() | st.sampled_from([*Cause, "NEW_CAUSE"]),
-    evidence=NAMES,
     observed=st.none() | st.builds(o.observed, st.builds(o.MemberGone, clients=MANY.map(o.clients))),
     queues=st.lists(QUEUES, max_size=4).map(tuple),
     reason=st.sampled_from(["held_long_enough", "gone"]),

@@ -22,7 +22,6 @@ def alert(
         "severity": "critical",
         "kind": kind,
         "cause": "UNEXPLAINED",
-        "evidence": "",
         "queues": (AlertQueue("b", 0),),
         "reason": "held_long_enough",
         "active_ts": (fired_ts or ts) - 5 * S,

@@ -10,7 +10,6 @@ from streaming.newest_facts import ClusterHealth
 from streaming.notices.languages import LANGUAGES
 from streaming.notices.trouble_text import EVIDENCE, trouble_said
 from streaming.notifier.monitor_health import FactsRead, cluster_trouble
-from streaming.notifier.open_alerts import OpenAlerts
 from streaming.notifier.silences import Silence
 from streaming.notifier.sink_view import STARTING_MS, Route
 from tests.notifier.facts import NOW, S, alert, health
@@ -438,14 +437,11 @@ def test_it_says_what_contradicts_and_whose_rounds_count(
     assert in_chinese in trouble_said(trouble, "zh", NOW)
 
 
-def test_a_round_far_ahead_in_an_older_jobs_health_or_in_the_notifiers_file_hides_no_lateness() -> None:
+def test_a_round_far_ahead_hides_no_lateness() -> None:
     sink = watching()
     sink.poll(0, [health(at=0, lag=-30 * 86_400)])
     sink.poll(61, [health(at=61, lag=None)])
     assert troubles(sink) == [("firing", "monitor_late", "c")]
-    known = OpenAlerts(health={"c": ClusterHealth(NOW, NOW, NOW + 86_400 * S)})
-    known.forget(NOW)
-    assert known.health["c"].newest_round_ts == NOW
 
 
 def test_of_a_cluster_of_which_no_round_ever_came_the_job_is_not_accused() -> None:

@@ -105,9 +105,8 @@ def test_files_are_not_for_everybody(tmp_path: Path, folder: Path) -> None:
 
 
 def as_older(table: Path) -> None:
-    """As a notifier left it that had other comments, and ``since`` for ``since_time``."""
-    rows = DeltaTable(table).to_pyarrow_table()
-    rows = rows.rename_columns([{"since_time": "since"}.get(name, name) for name in rows.column_names])
+    """As a notifier left it that had other comments, and no ``detail``."""
+    rows = DeltaTable(table).to_pyarrow_table().drop_columns(["detail"])
     fields = [field.with_metadata({"comment": "as it was"}) for field in rows.schema]
     write_deltalake(table, rows.cast(pa.schema(fields)), mode="overwrite", schema_mode="overwrite")
 
@@ -120,14 +119,4 @@ def test_rows_are_appended_to_the_table_of_an_older_evenkeel(tmp_path: Path, fol
     outcomes.add(outcome(2))
     outcomes.write()
     assert written(tmp_path) == ["title 1", "title 2"]
-    began = DeltaTable(tmp_path / "notifications").to_pyarrow_table()["since_time"].to_pylist()
-    assert began[0] == began[1] is not None
-
-
-def test_rows_that_an_older_notifier_left_behind_are_written(tmp_path: Path, folder: Path) -> None:
-    killed = NotificationsTable(str(tmp_path), folder)
-    killed.add(outcome(1))
-    (left,) = folder.iterdir()
-    left.write_bytes(left.read_bytes().replace(b'"since_time"', b'"since"'))
-    NotificationsTable(str(tmp_path), folder).write()
-    assert written(tmp_path) == ["title 1"]
+    assert "detail" in DeltaTable(tmp_path / "notifications").to_pyarrow_table().column_names

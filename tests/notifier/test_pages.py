@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from schemas.facts import AlertQueue, Fact
 from streaming.notifier.grouping import MOST_ENDED
@@ -172,18 +171,6 @@ def test_another_cause_is_told_once_it_has_held() -> None:
     for number, cause in enumerate(["UNEXPLAINED", "MEMBER_GONE"]):
         sink.poll(400 + 200 * number, [alert(cause=cause, at=400 + 200 * number, fired=0, seq=4 + number)])
         assert sink.poll(590 + 200 * number) == [], "it was told before"
-
-
-def test_what_an_older_notifier_sent_is_not_sent_again_after_an_upgrade() -> None:
-    sink = Receiver()
-    sink.poll(0, [alert()])
-    sent = sink.pages[0].sent
-    assert sent is not None
-    sink.pages = [replace(sink.pages[0], sent=replace(sent, affected=None, causes=None), causes_since={})]
-    sink.restart()
-    assert sink.poll(1_000) == []
-    (grown,) = sink.poll(2_000, [alert(topic="u", at=2_000, seq=2)])
-    assert grown.why is SendReason.CHANGED
 
 
 def test_a_broker_that_goes_away_and_comes_back_is_one_page_sent_once_or_twice() -> None:

@@ -13,8 +13,9 @@ def alert(
     *queues: AlertQueue, state: str = "firing", stale: bool = False, cause: str | None = "SAME_CLIENT_ID"
 ) -> AlertFact:
     return AlertFact(
-        fingerprint="f", state=state, severity="critical", kind="DUPLICATED", cause=cause, evidence="two of them",
-        queues=queues, reason="held_long_enough", active_ts=1, stale=stale,
+        fingerprint="f", state=state, severity="critical", kind="DUPLICATED", cause=cause, queues=queues,
+        observed=evidence(SameClientId(client_id="x", instances=2)), reason="held_long_enough", active_ts=1,
+        stale=stale,
     )  # fmt: skip
 
 
@@ -31,7 +32,7 @@ def test_queues_with_equal_owners_share_a_line() -> None:
     assert list(details(one)) == [
         "a 0-1: owned by x, y, expected x",
         "b 0: owner not known",
-        "SAME_CLIENT_ID: two of them",
+        "SAME_CLIENT_ID: client id x is used by 2 instances",
     ]
 
 
@@ -61,7 +62,7 @@ def test_queues_with_equal_owners_share_a_line() -> None:
 def test_the_cause_stands_once_and_times_can_be_read(
     kind: str, cause: str | None, observed: Part | None, text: str | None
 ) -> None:
-    told = replace(alert(cause=cause), kind=kind, evidence="", observed=evidence(observed))
+    told = replace(alert(cause=cause), kind=kind, observed=evidence(observed))
     (one,) = transitions([fact(1795366800000, "g", 0, payload=told)])
     assert list(details(one)) == ([text] if text else [])
 
@@ -101,7 +102,7 @@ def test_json_of_a_transition() -> None:
         "queues": [["a", 0]],
         "owners": [("x", "x")],
         "cause": "SAME_CLIENT_ID",
-        "evidence": "two of them",
+        "evidence": "client id x is used by 2 instances",
         "fingerprint": "f",
         "reason": "held_long_enough",
     }

@@ -14,7 +14,7 @@ TEXT = Text("A title", "a body\nof two lines")
 
 def message(status: str = "firing", now: int = NOW, **changed: Any) -> Message:
     fact = AlertFact(
-        fingerprint="f", state=status, severity="critical", kind="ORPHANED", cause="ROUTE_LAG", evidence="e",
+        fingerprint="f", state=status, severity="critical", kind="ORPHANED", cause="ROUTE_LAG",
         queues=(AlertQueue("b", 0),), reason="held_long_enough", active_ts=NOW - 9000, fired_ts=NOW - 4000,
     )  # fmt: skip
     values: dict[str, Any] = {

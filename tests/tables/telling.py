@@ -45,7 +45,7 @@ class Teller:
         owners = more.pop("owners", ("a",))
         said = {"broker_name": "broker-a", "severity": "none", "cause": None, "reason": None, "expected": ("a",)} | more
         before = None if ended is None else Interval(
-            finding=ended[0], cause=None, owners=("b",), expected=("a",), from_ts=ended[1], to_ts=ts
+            finding=ended[0], cause=None, owners=("b",), expected=("a",), from_ts=ended[1], to_ts=ts, severity="none"
         )  # fmt: skip
         payload = QueueFact(queue_id=queue_id, finding=finding, owners=owners, since_ts=ts, ended=before, **said)
         return self._fact(ts, payload, self.topic)
@@ -69,7 +69,6 @@ class Teller:
             severity="critical",
             kind=kind,
             cause="VIEW_DIVERGENCE",
-            evidence="broker-a lists 2 members, broker-b 1",
             queues=(AlertQueue("broker-a", 0, (), ("a",), waiting=7),),
             since_ts=ts - SECOND,
             clients=(AlertClient("a", ("10.0.0.1:4711",), ("broker-a",), "V5_3_3", "AVG", ("Orders",), (ts,), ts),),

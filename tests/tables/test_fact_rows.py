@@ -83,14 +83,14 @@ class Inner(Part, frozen=True):
 
 class Outer(Part, frozen=True):
     name: Annotated[str, "its name", AsColumn("label")]
-    began_ts: Annotated[int, "when it began", AsColumn(older="start")]
+    began_ts: Annotated[int, "when it began"]
     inner: Annotated[tuple[Inner, ...], "parts of it"] = ()
 
 
 def test_columns_are_derived_from_the_fields() -> None:
     name, began, inner = columns_of(Outer, "outer")
     assert name == Column("label", "STRING", "its name", "outer.name")
-    assert began == Column("began_time", "TIMESTAMP", "when it began", "outer.began_ts", Form.TIME, "start")
+    assert began == Column("began_time", "TIMESTAMP", "when it began", "outer.began_ts", Form.TIME)
     assert (inner.type, inner.form) == ("ARRAY<STRUCT<seen_time:TIMESTAMP>>", Form.PARTS)
     assert inner.comment == "parts of it: seen_time (when it was seen)"
 

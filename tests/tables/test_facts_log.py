@@ -44,7 +44,8 @@ def test_only_the_wanted_kinds_are_read(tmp_path: Path, facts: list[Fact]) -> No
 def test_nulls_are_defaults_where_there_are_any() -> None:
     row = {"broker_name": "a", "queue_id": 1, "owners": None, "expected": None}
     assert built(AlertQueue, row) == AlertQueue("a", 1)
-    interval = {"finding": "MATCH", "cause": None, "owners": ["x"], "expected": None, "from_ts": 1, "to_ts": 2}
+    interval = {"finding": "MATCH", "cause": None, "owners": ["x"], "expected": None, "from_ts": 1, "to_ts": 2,
+                "severity": "none"}  # fmt: skip
     queue = {
         "broker_name": "a", "queue_id": 1, "finding": "ORPHANED", "severity": "critical", "cause": None, "reason": None,
         "owners": [], "expected": ["x"], "since_ts": 1, "present": None, "ended": interval,
@@ -52,7 +53,7 @@ def test_nulls_are_defaults_where_there_are_any() -> None:
     assert built(QueueFact, queue) == QueueFact(
         broker_name="a", queue_id=1, finding="ORPHANED", severity="critical", cause=None, reason=None, owners=(),
         expected=("x",), since_ts=1, ended=Interval(
-            finding="MATCH", cause=None, owners=("x",), expected=None, from_ts=1, to_ts=2
+            finding="MATCH", cause=None, owners=("x",), expected=None, from_ts=1, to_ts=2, severity="none"
         ),
     )  # fmt: skip
     status = {"status": "ok", "members": 1, "queues": 1, "counts": [("MATCH", 2)], "brokers_covered": 1,

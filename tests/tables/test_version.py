@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from schemas.tables import FACTS
 from streaming.cli import main
 from streaming.errors import CheckpointError
 from streaming.notices.notice import Text
@@ -12,6 +14,8 @@ from streaming.notifier.facts_follower import FactsFollower
 from streaming.notifier.notifications_table import Delivery, NotificationsTable
 from streaming.projections.projector import run_projections
 from streaming.tables import version
+from streaming.tables.arrow_types import arrow_schema
+from streaming.tables.creation import create_table
 from streaming.tables.version import require_known_tables, take_tables
 from tests.notices.incidents import INCIDENTS, NOW
 from tests.notifier.facts import alert
@@ -37,6 +41,21 @@ def test_an_older_evenkeel_is_refused_from_the_first_write_of_a_newer_one_on(
         with pytest.raises(CheckpointError, match=f"of version {known + 1}, and this evenkeel knows version {known}"):
             use(tables)
     assert {path.name for path in tmp_path.glob("[a-z]*")} == {"facts"}
+
+
+def test_tables_of_0_1_0_are_refused_and_stay_as_they_are(tmp_path: Path) -> None:
+    """A copy of the facts of 0.2.0 alone says no version either."""
+    facts = arrow_schema(FACTS)
+    status = facts.field("group_status")
+    older = pa.struct([field for field in status.type if field.name != "waiting"])
+    DeltaTable.create(str(tmp_path / "facts"), facts.set(facts.names.index(status.name), status.with_type(older)))
+    before = sorted(tmp_path.rglob("*"))
+    for use in (require_known_tables, take_tables, run_projections):
+        with pytest.raises(CheckpointError, match=r"are of evenkeel 0\.1\.0: upgrade with 0.2.0 first"):
+            use(str(tmp_path))
+    assert sorted(path for path in tmp_path.rglob("*") if "_checkpoints" not in path.parts) == before
+    create_table(str(tmp_path / "facts"), FACTS)
+    assert require_known_tables(str(tmp_path)) == 0
 
 
 def test_a_file_that_cannot_be_read_is_no_version(tmp_path: Path) -> None:

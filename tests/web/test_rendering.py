@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from msgspec.structs import replace
 
 from schemas.facts import AlertChange, AlertClient, Fact, MemberFact
+from schemas.observed import NotSubscribed, clients, observed
 from schemas.reasons import ReasonDetails
 from streaming.notices.notice import Site
 from streaming.web.rendering import read_static, renderer, visible
@@ -68,7 +69,8 @@ def group_page(name: str) -> str:
     )  # fmt: skip
     g.status(0, "findings", DUPLICATED=1, ORPHANED=1)
     about = {"clients": (AlertClient(name, (name,), (name,), name, name, (name,)),), "cause": name, "kind": name}
-    g.alert(1, "firing", "found", changes=(AlertChange(T0, "joined", name),), evidence=name, **about)
+    evidence = observed(NotSubscribed(clients=clients(name), topic=name))
+    g.alert(1, "firing", "found", changes=(AlertChange(T0, "joined", name),), observed=evidence, **about)
     view = group_view(g.facts, None, None, Asked(T0 + 9_000, None, 30, True), words_in("en").of_pages, Site())
     return RENDER(
         "group.html", t=words_in("en"), now=T0 + 9_000, here="", error=None, is_past=False, view=view,

@@ -70,7 +70,7 @@ def replayed(tables: str, by: str) -> Check:
 def version(tables: str, made: int | None, known: int, fault: str = "") -> Check:
     """``made``: the version of all tables together, None if this evenkeel may not use them: ``fault`` says why."""
     if made is None:
-        mend = "start the newer evenkeel again; docs/upgrading.md#the-way-back has what an older one needs"
+        mend = "start the evenkeel that wrote them; docs/upgrading.md#the-way-back has what an older one needs"
         return wrong(AREA, "version", fault, mend, tables)
     if made < known:
         return fine(AREA, "version", f"{made}; the next start of 'evenkeel run' makes it {known}", tables)
@@ -89,19 +89,16 @@ def newest_health(tables: str, newest_ts: int | None, now_ms: int, late_ms: int)
     )
 
 
-def checkpoint(uri: str, state_version: int | None, readable: tuple[int, int], fault: str, batch: int) -> Check:
+def checkpoint(uri: str, state_version: int, readable: tuple[int, int], fault: str, batch: int) -> Check:
     """``readable``: the oldest and the newest version of state that this evenkeel reads. ``fault``: it belongs to
     another configuration, or is of another version.
     """
-    if state_version is not None and state_version > readable[1]:
+    if state_version > readable[1]:
         found = f"state of version {state_version}, of a newer evenkeel; this one reads {_versions(readable)}"
         mend = "start the newer evenkeel again; docs/upgrading.md#the-way-back has what an older one needs"
         return wrong(AREA, "checkpoint", found, mend, uri)
     if fault:
         return wrong(AREA, "checkpoint", fault, "set the configuration back, or evenkeel reseed", uri)
-    if state_version is None:
-        why = f"an older evenkeel did not write its version; 'evenkeel run' reads {_versions(readable)}, and looks"
-        return unknown(AREA, "checkpoint", why, where=uri)
     found = f"state of version {state_version}, this evenkeel reads {_versions(readable)}; batch {batch}"
     return fine(AREA, "checkpoint", found, uri)
 
