@@ -24,6 +24,7 @@ from streaming.spark.kafka_offsets import Brokers
 from streaming.spark.sources import name_of
 from streaming.spark.storage import Folder
 from streaming.tables.damaged_commits import say_mended, set_damaged_aside
+from streaming.tables.version import require_known_tables
 from streaming.wall_clock import now_ms
 
 GROUP = ["cluster", "consumer_group"]
@@ -48,9 +49,7 @@ def _field(column: Column, row: str) -> str:
 
 def _filled(value: str, default: Any) -> str:
     """The value, or the field's empty default where the table has null."""
-    if default == ():
-        return f"coalesce({value}, array())"
-    return f"coalesce({value}, '')" if default == "" else value
+    return f"coalesce({value}, array())" if default == () else value
 
 
 def _struct(fields: Iterable[tuple[str, str]]) -> str:
@@ -61,8 +60,7 @@ QUEUE = _fact(QUEUE_ASSIGNMENTS, "broker_name queue_id finding severity cause re
 MEMBER = _fact(GROUP_MEMBERS, " ".join(MemberFact.__struct_fields__))
 ALERT = _fact(
     ALERTS,
-    "fingerprint state severity kind cause evidence observed reason stale active_ts fired_ts resolved_ts since_ts "
-    "queues",
+    "fingerprint state severity kind cause observed reason stale active_ts fired_ts resolved_ts since_ts queues",
 )
 
 
@@ -80,6 +78,7 @@ def reseed(spark: SparkSession, plan: Plan, start: str | None = None) -> Reseede
     """
     folder = Folder(spark, plan.checkpoint)
     refuse_existing(folder)
+    require_known_tables(plan.tables)
     table = FactsTable(spark, plan.tables)
     damaged = set_damaged_aside(table.path, now_ms())
     if not table.exists() or not table.has_facts():
