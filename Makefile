@@ -17,7 +17,7 @@ lanes = $(if $(AGAIN),--last-failed --last-failed-no-failures none,$(1))
 # pytest compiles the tests anew in each process if no compiled file may be kept: ten seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup tools pins demo test test-programs test-fast test-slow test-spark test-e2e test-clean-root check fmt cover screenshots bench endure package clean
+.PHONY: help setup tools pins demo test test-programs test-fast test-slow test-spark test-e2e test-clean-root check fmt cover screenshots bench proof endure package clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ screenshots: tools  ## Make the pictures of the pages in docs/ again
 
 bench: tools  ## Measure (QUICK=1 for a short run)
 	$(BIN)/python -m bench $(if $(QUICK),--quick)
+
+proof: tools  ## Prove the detection by simulation (SEED=1 INCIDENTS=200 HEALTHY=2000 PERTURBED=100 POP=100, JSON=FILE)
+	$(BIN)/python -m bench.proof $(foreach name,SEED INCIDENTS HEALTHY PERTURBED POP JSON,$(if $($(name)),--$(shell echo $(name) | tr A-Z a-z) '$($(name))'))
 
 endure: tools  ## Find what grows in HOURS of work (2.5, or MINUTES); PART=fast: a month; PART=faults. Once more: it goes on
 	$(BIN)/python -m bench.endure $(or $(PART),live) $(if $(HOURS),--hours $(HOURS)) $(if $(MINUTES),--minutes $(MINUTES))

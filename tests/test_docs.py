@@ -38,7 +38,7 @@ def test_entries_and_links_are_the_same() -> None:
 
 @pytest.mark.parametrize(("title", "text"), ENTRIES, ids=[title for title, _ in ENTRIES])
 def test_every_entry_names_code_that_there_is(title: str, text: str) -> None:
-    paths = re.findall(r"`((?:streaming|schemas)/[\w/]*(?:\.py)?)`", text)
+    paths = re.findall(r"`((?:bench|streaming|schemas)/[\w/]*(?:\.py)?)`", text)
     assert paths, "names no file"
     assert [path for path in paths if not (ROOT / path).exists()] == []
 

@@ -1,16 +1,16 @@
 """Deadlines of pages: what docs/findings.md promises, from the moment when something is wrong.
 
-The deadline is later if the evidence cannot come sooner; docs/simulation.md lists the reasons.
+The deadline is later if the evidence cannot come sooner; docs/proof.md lists the reasons.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterable
 
+from bench.proof.detector import Detector
+from bench.proof.results import ActiveFault
 from schemas.facts import Cause, Kind
 from streaming.core.finding_kinds import HOLD_NO_MEMBERS_MS
 from streaming.core.settings import Timing
-from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.results import ActiveFault
 from streaming.simulation.ground_truth import Window
 from streaming.simulation.simulated_group import SimulatedGroup
 

@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
+from bench.proof.deadlines import Deadlines
+from bench.proof.pages import OF_QUEUES
+from bench.proof.results import ActiveFault, ExpectedPage, Page
 from schemas.facts import Cause, Kind
 from schemas.identity import MessageQueue
-from streaming.simulation.evaluation.deadlines import Deadlines
-from streaming.simulation.evaluation.pages import OF_QUEUES
-from streaming.simulation.evaluation.results import ActiveFault, ExpectedPage, Page
 from streaming.simulation.ground_truth import Window
 from streaming.simulation.simulated_group import SimulatedGroup
 from streaming.wording.lists import grouped

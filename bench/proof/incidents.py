@@ -6,14 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
+from bench.proof.detector import Detector
+from bench.proof.groups import RemotingGroup
+from bench.proof.judge import judge_run
+from bench.proof.more_faults import ANY_FAULT_NAMED
+from bench.proof.perturbations.catalog import begin, draw, fit
+from bench.proof.results import ActiveFault, Run
 from schemas.events import AnyEvent
 from streaming.core.settings import Settings
-from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.judge import judge_run
-from streaming.simulation.evaluation.perturbations.catalog import begin, draw, fit
-from streaming.simulation.evaluation.results import ActiveFault, Run
-from streaming.simulation.faults import ANY_FAULT_NAMED, FAULTS, Fault
-from streaming.simulation.simulated_group import Shape, SimulatedGroup, random_shape
+from streaming.simulation.faults import FAULTS, Fault
+from streaming.simulation.simulated_group import Shape, random_shape
 
 AFTERWARDS_S = 150
 SHORT_S = (5, 120)  # how long a short fault lasts
@@ -21,7 +23,7 @@ LASTING_S = (640, 840)  # how long the others last with perturbations
 IS_SHORT, IS_DOUBLE, HAS_CHURN, LOSES_REPORTS = 0.2, 0.25, 0.3, 0.2
 
 
-def play_numbered(seed: str, settings: Settings, is_perturbed: bool, number: int) -> Run:
+def play_numbered(seed: str, number: int, settings: Settings, is_perturbed: bool = False) -> Run:
     """The faults take turns, so that each comes up as often. With perturbations there are more of them."""
     faults = tuple(ANY_FAULT_NAMED.values()) if is_perturbed else FAULTS
     return play_incident(f"{seed}/{number}", faults[number % len(faults)], settings, is_perturbed=is_perturbed)
@@ -45,7 +47,7 @@ def play_incident(
     drawn = draw(seed, shape, is_healthy=False) if is_perturbed else []
     drawn = [one for one in drawn if not (fault.consumes_nothing and one.starts_clients)]
     shape = fit(shape, drawn)
-    group = SimulatedGroup(shape, seed, group_name)
+    group = RemotingGroup(shape, seed, group_name)
     loses = 0.03 if random.random() < LOSES_REPORTS else 0.0
     detector = Detector(group.fleet, settings, keep, loses)
     known_findings = begin(seed, drawn, group, detector, is_healthy=False)
@@ -73,7 +75,7 @@ def _fits(fault: Fault, shape: Shape) -> bool:
     return not fault.excludes_others and has_room and fault.fits(shape)
 
 
-def _inject(group: SimulatedGroup, fault: Fault, random: Random, is_perturbed: bool) -> ActiveFault:
+def _inject(group: RemotingGroup, fault: Fault, random: Random, is_perturbed: bool) -> ActiveFault:
     """At once, or shortly after what came before it."""
     long_s = LASTING_S if is_perturbed else fault.lasts_s
     group.fleet.run(random.randrange(1, 40))
@@ -87,7 +89,7 @@ def _inject(group: SimulatedGroup, fault: Fault, random: Random, is_perturbed: b
     return ActiveFault(fault, from_ts, to_ts)
 
 
-def _churn(group: SimulatedGroup) -> None:
+def _churn(group: RemotingGroup) -> None:
     """Somebody comes or goes meanwhile."""
     if len(group.clients) > 2 and group.random.random() < 0.5:
         group.fleet.leave(group.pick())

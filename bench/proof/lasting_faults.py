@@ -6,12 +6,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from bench.proof.more_faults import OF_WAITING
+from bench.proof.pages import OF_QUEUES, TRUE_IF
+from bench.proof.results import ActiveFault, ExpectedPage, KnownFinding, Page
 from schemas.facts import Kind
 from schemas.identity import MessageQueue
 from streaming.simulation.client_config import PULL
-from streaming.simulation.evaluation.pages import OF_QUEUES, TRUE_IF
-from streaming.simulation.evaluation.results import ActiveFault, ExpectedPage, KnownFinding, Page
-from streaming.simulation.faults import OF_WAITING
 from streaming.simulation.ground_truth import Window
 from streaming.simulation.simulated_group import TOPIC, SimulatedGroup
 from streaming.wording.lists import grouped

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
+from bench.proof.deadlines import Deadlines
+from bench.proof.detector import Detector
+from bench.proof.results import ActiveFault, Page
 from schemas.facts import AlertFact, AlertState, Cause, Fact, Kind, Severity
 from schemas.identity import MessageQueue, is_retry_topic
-from streaming.simulation.evaluation.deadlines import Deadlines
-from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.results import ActiveFault, Page
 from streaming.simulation.fleet import Fleet
 
 OF_QUEUES = (Kind.DUPLICATED, Kind.ORPHANED, Kind.STALLED, Kind.SLOW_CONSUMER)
@@ -65,8 +65,7 @@ class _PageTruth:
     def confirms(self, page: Page) -> bool:
         """Whether the page was true within the minute before it."""
         if page.kind in (Kind.MISPLACED, Kind.NO_MEMBERS):
-            confirmed = (ts for kind, ts in self._detector.confirmed if kind == page.kind.value)
-            return any(page.fired_ts - LOOKS_BACK_MS <= ts <= page.fired_ts for ts in confirmed)
+            return was_confirmed(self._detector, page)
         if page.kind is Kind.OFFSETS_WENT_BACK:
             return went_back(self._fleet, page)
         if page.cause == Cause.LEFT_ROUTE and any(map(self._has_left_with_messages, page.queues)):
@@ -96,6 +95,12 @@ class _PageTruth:
         data, progress = broker.topics.get(queue.topic), broker.progress(self._fleet.group, queue, self._fleet.now)
         has_left = data is None or queue.queue_id >= max(data.read_queue_nums, data.write_queue_nums)
         return has_left and progress.log.max_offset(now) > max(0, progress.committed)
+
+
+def was_confirmed(detector: Detector, page: Page) -> bool:
+    """Whether what it says was so when it was told, within the minute before the page."""
+    confirmed = (ts for kind, ts in detector.confirmed if kind == page.kind.value)
+    return any(page.fired_ts - LOOKS_BACK_MS <= ts <= page.fired_ts for ts in confirmed)
 
 
 def went_back(fleet: Fleet, page: Page) -> bool:

@@ -7,14 +7,15 @@ and a round come to what it names.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
+from bench.proof.groups import old_offsets
+from bench.proof.grpc_consumer import GrpcConsumer
+from bench.proof.pop_group import AWAY_S, KINDS_OF_CLIENTS, TOPIC, PopGroup, PopShape
 from schemas.facts import Cause, Kind
 from streaming.simulation.client_config import ClientConfig
-from streaming.simulation.grpc_consumer import GrpcConsumer
-from streaming.simulation.pop_group import KINDS_OF_CLIENTS, TOPIC, PopGroup, PopShape
+from streaming.simulation.faults import Fault
 
 Undo = Callable[[], object]
 READINGS_S = 45  # two readings of the offsets, 20 s apart, and a round
@@ -24,30 +25,20 @@ CLOSED_S = 80 + READINGS_S  # nobody can be busy there; clients are seen elsewhe
 BLOCKED_S = 450 + 60 + READINGS_S  # 300 s, half as long again after a change, and a new owner of a FIFO queue
 COUNTED_S = 60 + 300 + 2 * READINGS_S  # what a client had that left shortly before is not counted
 COME_BACK, COME_BACK_MS = 0.65, 10_000  # that share of messages, after so long; clients can take three times as many
-AWAY_S = (30, 60)  # for how long a proxy or a broker is away
 HUNG_MS = 1 << 40  # what a listener takes that hangs
-OLD_OFFSETS_S = 140
 
 
 @dataclass(frozen=True)
-class PopFault:
-    """A fault. ``kinds``: pages that tell it, the one that is promised first. ``due_s``: by when one is due.
+class PopFault(Fault):
+    """A fault of a group of gRPC clients. ``kinds``: pages that tell it, the one that is promised first.
 
-    ``needs``: fields of the shape. ``causes``: those that are right for the first kind. ``may_be_a_deploy``: after a
-    change of members it is waited for as if it were one.
+    ``causes``: those that are right for it. ``due_s``: by when one is due. ``may_be_a_deploy``: after a change of
+    members it is waited for as if it were one.
     """
 
-    inject: Callable[[PopGroup], Undo]
-    kinds: tuple[Kind, ...]
-    due_s: Callable[[PopShape], int]
-    needs: dict[str, Any] = field(default_factory=dict)
-    least_brokers: int = 1
-    causes: tuple[Cause, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    due_s: Callable[[PopShape], int] = lambda _: TEN_MINUTES_S
     may_be_a_deploy: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.inject.__name__
 
 
 def _by_polls(promised_s: int, *kinds: str) -> Callable[[PopShape], int]:
@@ -58,49 +49,43 @@ def _by_polls(promised_s: int, *kinds: str) -> Callable[[PopShape], int]:
     return lambda shape: promised_s if shape.kind in kinds and shape.sdk != "Rust" else TEN_MINUTES_S
 
 
-def _end_polls(group: PopGroup, name: str) -> None:
+def _unpolled(group: PopGroup, name: str, put: Callable[[bool], object]) -> Undo:
+    """Nobody polls the broker any more after ``put(True)``; after ``put(False)`` clients do."""
+    put(True)
     group.fleet.stop_polls_at(name)
 
-
-def broker_not_reached(group: PopGroup) -> Undo:
-    """Proxies cannot reach a broker, or clients never ask for it (rocketmq-clients #655): its messages wait."""
-    name, cut = group.random.choice(group.brokers), list(group.clients)
-    for client in cut:
-        client.cannot_reach.add(name)
-    _end_polls(group, name)
-
     def undo() -> None:
-        for client in cut:
-            client.cannot_reach.discard(name)
+        put(False)
         group.fleet.begin_polls_at(name)
 
     return undo
 
 
+def broker_not_reached(group: PopGroup) -> Undo:
+    """Proxies cannot reach a broker, or clients never ask for it (rocketmq-clients #655): its messages wait."""
+    name, cut = group.random.choice(group.brokers), list(group.clients)
+
+    def put(is_cut: bool) -> None:
+        for client in cut:
+            (client.cannot_reach.add if is_cut else client.cannot_reach.discard)(name)
+
+    return _unpolled(group, name, put)
+
+
 def refused_by_a_broker(group: PopGroup) -> Undo:
     """The group may not consume on one broker (``consumeEnable``), by mistake: on the others it may."""
     broker = group.fleet.brokers[group.random.choice(group.brokers)]
-    broker.consume_enable = False
-    _end_polls(group, broker.name)
-
-    def undo() -> None:
-        broker.consume_enable = True
-        group.fleet.begin_polls_at(broker.name)
-
-    return undo
+    return _unpolled(group, broker.name, lambda is_refused: setattr(broker, "consume_enable", not is_refused))
 
 
 def unknown_to_a_broker(group: PopGroup) -> Undo:
     """A broker has no subscription group of that name, and does not make any (``autoCreateSubscriptionGroup``)."""
     broker = group.fleet.brokers[group.random.choice(group.brokers)]
-    broker.knows_group = broker.makes_groups = False
-    _end_polls(group, broker.name)
 
-    def undo() -> None:
-        broker.knows_group = broker.makes_groups = True
-        group.fleet.begin_polls_at(broker.name)
+    def put(is_unknown: bool) -> None:
+        broker.knows_group = broker.makes_groups = not is_unknown
 
-    return undo
+    return _unpolled(group, broker.name, put)
 
 
 def nobody_polls(group: PopGroup) -> Undo:
@@ -146,7 +131,7 @@ def never_back(group: PopGroup) -> Undo:
 
 def _replace_all(group: PopGroup) -> None:
     for client in list(group.clients):
-        group.fleet.leave_consumer(client)
+        group.fleet.leave(client)
         group.start()
 
 
@@ -159,11 +144,11 @@ def members_split(group: PopGroup) -> Undo:
 
 def all_left(group: PopGroup) -> Undo:
     """All clients are stopped, and messages wait."""
-    return _ended(group, group.fleet.leave_consumer)
+    return _ended(group, group.fleet.leave)
 
 
 def all_killed(group: PopGroup) -> Undo:
-    return _ended(group, group.fleet.kill_consumer)
+    return _ended(group, group.fleet.kill)
 
 
 def _ended(group: PopGroup, end: Callable[[GrpcConsumer], None]) -> Undo:
@@ -178,21 +163,6 @@ def _ended(group: PopGroup, end: Callable[[GrpcConsumer], None]) -> Undo:
     return undo
 
 
-def old_offsets(group: PopGroup) -> Undo:
-    """A broker is away, and has older offsets when it is back. Clients work more slowly than messages come."""
-    fleet, usual_ms, name = group.fleet, group.work_ms, group.random.choice(group.brokers)
-    group.set_work_ms(8_000 // group.most_rate)
-    fleet.stop_broker(name)
-
-    def back() -> None:
-        for progress in fleet.brokers[name].progresses(fleet.group):
-            progress.put_offset_back(progress.committed - group.shape.rate * OLD_OFFSETS_S, fleet.now)
-        fleet.start_broker(name)
-
-    fleet.clock.after(group.random.randrange(*AWAY_S) * 1_000, back)
-    return partial(group.set_work_ms, usual_ms)
-
-
 def head_blocked(group: PopGroup) -> Undo:
     """The first message of one FIFO queue is never acknowledged (apache/rocketmq #10827): others wait behind it."""
     popping = group.fleet.poppings[group.random.choice(group.brokers)]
@@ -203,9 +173,9 @@ def head_blocked(group: PopGroup) -> Undo:
 
 def listeners_hang(group: PopGroup) -> Undo:
     """The listeners of a FIFO group hang: the heads of all queues are blocked."""
-    usual_ms = group.work_ms
+    undo = partial(group.set_work_ms, group.work_ms)
     group.set_work_ms(HUNG_MS)
-    return partial(group.set_work_ms, usual_ms)
+    return undo
 
 
 def not_acknowledged(group: PopGroup) -> Undo:
@@ -234,34 +204,45 @@ def _blocked_s(shape: PopShape) -> int:
 
 FIFO, UNEXPLAINED = {"kind": "fifo"}, (Cause.UNEXPLAINED,)
 UNPOLLED, STALLED = (Kind.UNPOLLED, Kind.STALLED), (Kind.STALLED, Kind.UNPOLLED)
-AtLast = partial(PopFault, kinds=STALLED, due_s=lambda _: TEN_MINUTES_S, causes=UNEXPLAINED)
 Blocked = partial(PopFault, kinds=(Kind.HEAD_BLOCKED, Kind.STALLED), due_s=_blocked_s, needs=FIFO)
 AtABroker = partial(PopFault, kinds=UNPOLLED, least_brokers=2)
 Refused = partial(AtABroker, causes=(Cause.BROKER_REFUSES_GROUP,))
+NoMembers = partial(PopFault, kinds=(Kind.NO_MEMBERS,))
 POP_FAULTS: tuple[PopFault, ...] = (
-    AtABroker(broker_not_reached, due_s=_by_polls(BUSY_S, "push"), causes=(Cause.BROKER_NOT_REACHED, *UNEXPLAINED)),
+    AtABroker(broker_not_reached, (Cause.BROKER_NOT_REACHED, *UNEXPLAINED), due_s=_by_polls(BUSY_S, "push")),
     Refused(refused_by_a_broker, due_s=_by_polls(CLOSED_S, *KINDS_OF_CLIENTS)),
     Refused(unknown_to_a_broker, due_s=_by_polls(CLOSED_S, "push", "fifo")),
-    AtLast(nobody_polls),
+    PopFault(nobody_polls, UNEXPLAINED, kinds=STALLED),
     PopFault(
         silent_since_a_restart,
-        UNPOLLED,
-        lambda shape: TEN_MINUTES_S if shape.kind == "simple" else AWAY_S[1] + 25 + BUSY_S,
+        (Cause.PROXY_AWAY,),
         {"sdk": "Java"},
-        causes=(Cause.PROXY_AWAY,),
+        kinds=UNPOLLED,
+        due_s=lambda shape: TEN_MINUTES_S if shape.kind == "simple" else AWAY_S[1] + 25 + BUSY_S,
     ),
     PopFault(
         never_back,
-        (Kind.NO_MEMBERS, *UNPOLLED),
-        lambda _: AWAY_S[1] + 330 + 120 + READINGS_S,
-        {"sdk": "C#", "is_balanced": False},
+        needs={"sdk": "C#", "is_balanced": False},
+        kinds=(Kind.NO_MEMBERS, *UNPOLLED),
+        due_s=lambda _: AWAY_S[1] + 330 + 120 + READINGS_S,
     ),
-    PopFault(members_split, (Kind.MEMBERS_SPLIT,), lambda _: 150 + READINGS_S, may_be_a_deploy=True),
-    PopFault(all_left, (Kind.NO_MEMBERS,), lambda _: 120 + READINGS_S),
-    PopFault(all_killed, (Kind.NO_MEMBERS,), lambda _: 130 + 120 + READINGS_S),
-    PopFault(old_offsets, (Kind.OFFSETS_WENT_BACK,), lambda _: AWAY_S[1] + 130, {**FIFO, "rate": 5}, least_brokers=2),
+    PopFault(members_split, kinds=(Kind.MEMBERS_SPLIT,), due_s=lambda _: 150 + READINGS_S, may_be_a_deploy=True),
+    NoMembers(all_left, due_s=lambda _: 120 + READINGS_S),
+    NoMembers(all_killed, due_s=lambda _: 130 + 120 + READINGS_S),
+    PopFault(
+        old_offsets,
+        needs={**FIFO, "rate": 5},
+        least_brokers=2,
+        kinds=(Kind.OFFSETS_WENT_BACK,),
+        due_s=lambda _: AWAY_S[1] + 130,
+    ),
     Blocked(head_blocked),
     Blocked(listeners_hang),
-    PopFault(not_acknowledged, (Kind.CONSUMED_AGAIN,), lambda _: COUNTED_S, {"kind": "push", "rate": 5, "sdk": "Go"}),
+    PopFault(
+        not_acknowledged,
+        needs={"kind": "push", "rate": 5, "sdk": "Go"},
+        kinds=(Kind.CONSUMED_AGAIN,),
+        due_s=lambda _: COUNTED_S,
+    ),
 )
 POP_FAULT_NAMED = {fault.name: fault for fault in POP_FAULTS}

@@ -3,14 +3,15 @@
 from collections.abc import Iterable
 from random import Random
 
+from bench.proof.grpc_consumer import MAJOR_VERSION, THREADS, GrpcConsumer
+from bench.proof.popping import INVISIBLE_MS, PoppedQueue, Popping
 from schemas.identity import MessageQueue, is_retry_topic, retry_topic
 from streaming.collector.wire.answers import Connection, QueueData
 from streaming.core.state.group_state import PERM_READ
+from streaming.simulation.consumer import Consumer
 from streaming.simulation.fleet import Fleet
-from streaming.simulation.grpc_consumer import MAJOR_VERSION, THREADS, GrpcConsumer
 from streaming.simulation.message_queue import MessageLog
 from streaming.simulation.name_server import PERM_READ_AND_WRITE
-from streaming.simulation.popping import INVISIBLE_MS, PoppedQueue, Popping
 from streaming.simulation.process_queue import Progress
 from streaming.simulation.proxy import CHANNEL_EXPIRED_MS, HEARTBEAT_MS, LISTED, SCAN_MS, SYNC_MS, Proxy
 
@@ -130,19 +131,23 @@ class PopFleet(Fleet):
         self.consumers.append(consumer)
         self._connect(consumer)
 
-    def leave_consumer(self, consumer: GrpcConsumer) -> None:
+    def leave(self, client: Consumer | GrpcConsumer) -> None:
         """It unregisters. Proxies tell each other at once."""
-        self._end(consumer)
-        for proxy in self._proxies_up() if consumer.connection is not None else ():
-            ms = 0 if proxy is consumer.proxy else self._within(SYNC_MS)
-            self.clock.after(ms, proxy.listed.pop, consumer.connection, None)
-        self._cut(consumer, STOPPED_MS, leaves_polls=False)
+        if isinstance(client, Consumer):
+            return super().leave(client)
+        self._end(client)
+        for proxy in self._proxies_up() if client.connection is not None else ():
+            ms = 0 if proxy is client.proxy else self._within(SYNC_MS)
+            self.clock.after(ms, proxy.listed.pop, client.connection, None)
+        return self._cut(client, STOPPED_MS, leaves_polls=False)
 
-    def kill_consumer(self, consumer: GrpcConsumer) -> None:
+    def kill(self, client: Consumer | GrpcConsumer, is_noticed: bool = True) -> None:
         """``kill -9``."""
-        self._end(consumer)
-        self._expire(consumer)
-        self._cut(consumer, INVISIBLE_MS, leaves_polls=True)
+        if isinstance(client, Consumer):
+            return super().kill(client, is_noticed)
+        self._end(client)
+        self._expire(client)
+        return self._cut(client, INVISIBLE_MS, leaves_polls=True)
 
     def _end(self, consumer: GrpcConsumer) -> None:
         self.truth.change("left", consumer.client_id)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
-from streaming.simulation.grpc_consumer import SDKS, THREADS, GrpcConsumer
-from streaming.simulation.pop_fleet import PopFleet
-from streaming.simulation.popping import IN_ORDER_AT_ONCE, INVISIBLE_MS
+from bench.proof.grpc_consumer import SDKS, THREADS, GrpcConsumer
+from bench.proof.pop_fleet import PopFleet
+from bench.proof.popping import IN_ORDER_AT_ONCE, INVISIBLE_MS
 
 TOPIC = "T"
 HOSTS = ("10.1.0.1", "10.1.0.2")  # of the first proxies
@@ -16,6 +18,7 @@ KINDS_OF_CLIENTS = ("push", "simple", "fifo")
 SDK_WEIGHTS = {"Java": 5, "Go": 3, "Python": 2, "Node": 1, "C++": 1, "Rust": 1}
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 SPARE = 3  # how many times as much as is written a group can work off
+AWAY_S = (30, 60)  # for how long a proxy or a broker is away
 SELDOM_MS = (5_000, 120_000)  # between two messages, where few come
 
 
@@ -57,7 +60,9 @@ def random_shape(random: Random, **fixed: object) -> PopShape:
 
 
 class PopGroup:
-    """A fleet with clients. From the end of ``warm_up`` on all consume."""
+    """A ``Group`` of gRPC clients. From the end of ``warm_up`` on all consume. Brokers store offsets every 5 s."""
+
+    least_brokers, most_queues, broker_back_s, lost_ms, step_ms, deploy_ends_ms = 1, 16, 90, 5_000, 30_000, 15_000
 
     def __init__(self, shape: PopShape, seed: str, invisible_ms: int = INVISIBLE_MS) -> None:
         self.shape, self.random = shape, Random(f"{seed}/world")
@@ -84,6 +89,10 @@ class PopGroup:
     def most_rate(self) -> int:
         """Messages a second of each queue, at most, where nothing else is written."""
         return max(1, self.shape.rate)
+
+    @property
+    def least_clients(self) -> int:
+        return max(1, self.shape.clients // 2)
 
     @property
     def clients(self) -> list[GrpcConsumer]:
@@ -140,6 +149,27 @@ class PopGroup:
             return f"{host}@{process}#0_{self.fleet.now}"
         return f"{host}@{process}@0@{''.join(self.random.choices(DIGITS, k=10))}"
 
+    def restart(self, client: GrpcConsumer, delay_ms: int) -> None:
+        """Start a client in place of one that was stopped, under a new id as always."""
+        self.fleet.clock.after(delay_ms, self.start)
+
+    def settle(self, seconds: int) -> None:
+        """Wait for a client that starts again, so that there is one."""
+        self.fleet.run(seconds)
+
+    def change(self) -> None:
+        """A deploy brings no other configuration."""
+
+    def replace(self, client: GrpcConsumer, config: None, is_other_way: bool) -> None:
+        """By one that starts before, or afterwards."""
+        if not client.is_running:
+            return
+        if is_other_way:
+            self.start()
+        self.fleet.leave(client)
+        if not is_other_way:
+            self.restart(client, self.random.randrange(1_000, 15_000))
+
     def replace_proxy(self, number: int) -> None:
         """A new proxy on another host takes the place of one, as in Kubernetes; the old one is stopped for good."""
         old, host = self.proxies[number], f"10.1.1.{len(self.fleet.proxies)}"
@@ -153,6 +183,15 @@ class PopGroup:
         self.work_ms = work_ms
         for client in self.clients:
             client.work_ms = work_ms
+
+    def slow_down(self) -> Callable[[], object]:
+        """Clients consume more slowly than messages come, until the answer is called."""
+        usual_ms = self.work_ms
+        self.set_work_ms(8_000 // self.most_rate)
+        return partial(self.set_work_ms, usual_ms)
+
+    def broker_away_ms(self) -> int:
+        return self.random.randrange(*AWAY_S) * 1_000
 
     def pick(self) -> GrpcConsumer:
         return self.random.choice(self.clients)

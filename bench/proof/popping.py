@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
+from bench.proof.grpc_consumer import CACHE, THREADS, GrpcConsumer
 from schemas.identity import is_retry_topic
-from streaming.simulation.grpc_consumer import CACHE, THREADS, GrpcConsumer
 from streaming.simulation.message_queue import Commit
 from streaming.simulation.process_queue import Progress
 from streaming.simulation.virtual_clock import VirtualClock

@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from streaming.simulation.evaluation.pop_faults import POP_FAULT_NAMED
-from streaming.simulation.evaluation.results import ExpectedPage, Page, Run
-from streaming.simulation.faults import ANY_FAULT_NAMED
+from bench.proof.more_faults import ANY_FAULT_NAMED
+from bench.proof.pop_faults import POP_FAULT_NAMED
+from bench.proof.results import ExpectedPage, Page, Run
 from streaming.simulation.fleet import T0
 
 
@@ -126,7 +126,7 @@ class Report(Struct):
         """The best cause of each fault, and its pages."""
         found: dict[str, set[str]] = {}
         for name in self._faults():
-            for cause in (POP_FAULT_NAMED if name in POP_FAULT_NAMED else ANY_FAULT_NAMED)[name].causes[:1]:
+            for cause in (POP_FAULT_NAMED.get(name) or ANY_FAULT_NAMED[name]).causes[:1]:
                 found.setdefault(cause.value, set()).add(name)
         return dict(sorted(found.items()))
 
@@ -170,53 +170,35 @@ def _page(run: Run, page: Page) -> dict[str, Any]:
     }
 
 
-COLUMNS = ("incidents", "wanted", "recall", "precision", "cause_right", "delay_s_p50", "delay_s_p99")
-HEADS = ("incidents", "faults", "found", "true", "cause", "p50", "p99")
+COLUMNS = {
+    "incidents": "incidents", "wanted": "faults", "recall": "found", "precision": "true", "cause_right": "cause",
+    "delay_s_p50": "p50", "delay_s_p99": "p99",
+}  # fmt: skip
+PERTURBED = {
+    "incidents": "incidents", "lasting": "lasting", "lasting_told_late": "late", "lasting_without_page": "untold",
+    "false_in_incidents": "false", "healthy_rebalances": "rebalances", "healthy_pages": "pages",
+}  # fmt: skip
 SHOWN = 20
-
-
-PERTURBED = (
-    ("incidents", "incidents"),
-    ("lasting", "lasting"),
-    ("lasting_told_late", "late"),
-    ("lasting_without_page", "untold"),
-    ("false_in_incidents", "false"),
-    ("healthy_rebalances", "rebalances"),
-    ("healthy_pages", "pages"),
-)
 
 
 def as_text(report: dict[str, Any]) -> Iterator[str]:
     """``report`` as ``Report.as_json`` gives it."""
     yield from _plain_text(report)
     if "perturbed" in report:
-        yield ""
-        yield "with perturbations"
-        yield from _perturbed_text(report["perturbed"])
+        perturbed = report["perturbed"]
+        yield from _table("with perturbations", {"all": perturbed["all"], **perturbed["perturbations"]}, PERTURBED)
+        yield from _text_list("wrong for ten minutes without a page", perturbed["lasting_without_page"], "due_s")
+        yield from _text_list("false", perturbed["false"], "fired_s")
     if "pop" in report:
-        yield ""
-        yield "groups of gRPC clients"
+        yield from ("", "groups of gRPC clients")
         yield from _plain_text(report["pop"])
-
-
-def _perturbed_text(report: dict[str, Any]) -> Iterator[str]:
-    yield f"{'':<26}" + "".join(f"{head:>11}" for _, head in PERTURBED)
-    for name, figures in {"all": report["all"], **report["perturbations"]}.items():
-        yield f"  {name:<24}" + "".join(f"{figures[key]:>11}" for key, _ in PERTURBED)
-    yield from _text_list("wrong for ten minutes without a page", report["lasting_without_page"], "due_s")
-    yield from _text_list("false", report["false"], "fired_s")
 
 
 def _plain_text(report: dict[str, Any]) -> Iterator[str]:
     total = report["total"]
-    yield f"{'':<26}" + "".join(f"{head:>11}" for head in HEADS)
-    yield _text_row("all", total)
     for title in ("kinds", "causes", "faults"):
-        yield ""
-        yield title
-        for name, figures in report[title].items():
-            yield _text_row(f"  {name}", figures)
-    yield ""
+        yield from _table(title, report[title], COLUMNS)
+    yield from _table("", {"all": total}, COLUMNS)
     for operations in ("rebalances", "operations"):
         if f"healthy_{operations}" in total:
             yield f"{total[f'healthy_{operations}']} healthy {operations}, {total['healthy_pages']} pages"
@@ -224,8 +206,11 @@ def _plain_text(report: dict[str, Any]) -> Iterator[str]:
     yield from _text_list("false", report["false"], "fired_s")
 
 
-def _text_row(name: str, figures: dict[str, Any]) -> str:
-    return f"{name:<26}" + "".join(f"{_cell(column, figures[column]):>11}" for column in COLUMNS)
+def _table(title: str, rows: dict[str, dict[str, Any]], columns: dict[str, str]) -> Iterator[str]:
+    yield ""
+    yield f"{title:<26}" + "".join(f"{head:>11}" for head in columns.values())
+    for name, figures in rows.items():
+        yield f"  {name:<24}" + "".join(f"{_cell(column, figures[column]):>11}" for column in columns)
 
 
 def _cell(column: str, value: Any) -> str:
@@ -237,13 +222,10 @@ def _cell(column: str, value: Any) -> str:
 
 
 def _text_list(title: str, found: list[dict[str, Any]], when: str) -> Iterator[str]:
-    if not found:
-        return
-    yield ""
-    yield f"{title}: {len(found)}"
+    yield from ("", f"{title}: {len(found)}") if found else ()
     for one in found[:SHOWN]:
         what = f"{one['kind']} {one.get('cause') or ''}".strip()
         among = ", ".join([*one["faults"], *one.get("perturbations", ())])
         yield f"  seed {one['seed']}: {what} at {one[when]:.0f} s; {among}; {one['shape']}"
     if len(found) > SHOWN:
-        yield f"  and {len(found) - SHOWN} more: --json has all"
+        yield f"  and {len(found) - SHOWN} more: JSON=FILE has all"

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import count, islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from bench.proof.incidents import play_numbered
+from bench.proof.operations import play_healthy, play_pop_healthy
+from bench.proof.pop_incidents import play_pop_numbered
+from bench.proof.report import Report
+from bench.proof.results import Run
 from streaming.core.settings import Settings
 from streaming.progress import Progress
-from streaming.simulation.evaluation.healthy_operations import play_healthy
-from streaming.simulation.evaluation.incidents import play_numbered
-from streaming.simulation.evaluation.pop_runs import play_pop_healthy, play_pop_numbered
-from streaming.simulation.evaluation.report import Report
-from streaming.simulation.evaluation.results import Run
 
 AT_ONCE = 16  # runs that are begun before the first of them is waited for
 
@@ -40,64 +40,31 @@ def evaluate(
     When it is interrupted (Ctrl-C) the report is of what had been played by then.
     """
     report, progress = Report(), progress or Progress()
-    with _Runner(jobs or os.cpu_count() or 1) as runner:
+    with _Runner(jobs or os.cpu_count() or 1, settings, progress) as runner:
         try:
-            plays = partial(play_numbered, seed, settings, False), partial(_play_healthy, seed, settings, False)
-            _play(runner, report, counts.incidents, counts.healthy, plays, progress)
-            if counts.perturbed_incidents or counts.perturbed_healthy:
-                report.perturbed = Report()
+            runner.play(report, *counts[:2], seed, play_numbered, play_healthy)
+            if any(counts[2:4]):
                 progress.note("with perturbations:")
-                own = f"{seed}/perturbed"
-                plays = partial(play_numbered, own, settings, True), partial(_play_healthy, own, settings, True)
-                _play(runner, report.perturbed, counts.perturbed_incidents, counts.perturbed_healthy, plays, progress)
-            if counts.pop_incidents or counts.pop_healthy:
-                report.pop = Report(operations="operations")
+                report.perturbed = Report()
+                plays = partial(play_numbered, is_perturbed=True), partial(play_healthy, is_perturbed=True)
+                runner.play(report.perturbed, *counts[2:4], f"{seed}/perturbed", *plays)
+            if any(counts[4:]):
                 progress.note("groups of gRPC clients:")
-                own = f"{seed}/pop"
-                plays = partial(play_pop_numbered, own, settings), partial(_play_pop_healthy, own, settings)
-                _play(runner, report.pop, counts.pop_incidents, counts.pop_healthy, plays, progress)
+                report.pop = Report(operations="operations")
+                runner.play(report.pop, *counts[4:], f"{seed}/pop", play_pop_numbered, play_pop_healthy)
         except KeyboardInterrupt:
             progress.note("interrupted: these are the figures of what was played by now")
     return report
 
 
-def _play(
-    runner: _Runner,
-    report: Report,
-    incidents: int,
-    healthy: int,
-    plays: tuple[Callable[[int], Run], Callable[[int], Run]],
-    progress: Progress,
-) -> None:
-    """``plays`` play the incident, and the healthy group, of a number."""
-    play_incident, play_healthy_group = plays
-    for run in runner.runs(play_incident, range(incidents)):
-        report.incidents.append(run)
-        progress.count(len(report.incidents), incidents, "incidents")
-    done = 0
-    for run in runner.runs(play_healthy_group, count() if healthy else ()):
-        report.healthy.append(run)
-        done += run.rebalances
-        progress.count(min(done, healthy), healthy, f"healthy {report.operations}")
-        if done >= healthy:
-            break
-
-
-def _play_healthy(seed: str, settings: Settings, is_perturbed: bool, number: int) -> Run:
-    return play_healthy(f"{seed}/healthy/{number}", settings, is_perturbed)
-
-
-def _play_pop_healthy(seed: str, settings: Settings, number: int) -> Run:
-    return play_pop_healthy(f"{seed}/healthy/{number}", settings)
-
-
 class _Runner:
     """Runs side by side, their results in order; with one job, in this process."""
 
-    def __init__(self, jobs: int) -> None:
+    def __init__(self, jobs: int, settings: Settings, progress: Progress) -> None:
         # Ctrl-C reaches the whole group of processes: the one that counts decides what follows
         ignore = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
         self._pool = ProcessPoolExecutor(jobs, initializer=ignore) if jobs > 1 else None
+        self._settings, self._progress = settings, progress
 
     def __enter__(self) -> _Runner:
         return self
@@ -106,7 +73,29 @@ class _Runner:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
-    def runs(self, play: Callable[[int], Run], numbers: range | Iterator[int] | tuple[int, ...]) -> Iterator[Run]:
+    def play(
+        self,
+        report: Report,
+        incidents: int,
+        healthy: int,
+        seed: str,
+        play_incident: Callable[..., Run],
+        play_group: Callable[..., Run],
+    ) -> None:
+        """So many incidents, and healthy groups until there were so many operations."""
+        for run in self._runs(partial(play_incident, seed, settings=self._settings), range(incidents)):
+            report.incidents.append(run)
+            self._progress.count(len(report.incidents), incidents, "incidents")
+        done = 0
+        seeds = (f"{seed}/healthy/{number}" for number in (count() if healthy else ()))
+        for run in self._runs(partial(play_group, settings=self._settings), seeds):
+            report.healthy.append(run)
+            done += run.rebalances
+            self._progress.count(min(done, healthy), healthy, f"healthy {report.operations}")
+            if done >= healthy:
+                break
+
+    def _runs(self, play: Callable[[Any], Run], numbers: Iterable[object]) -> Iterator[Run]:
         waiting = iter(numbers)
         if self._pool is None:
             yield from map(play, waiting)

@@ -100,6 +100,7 @@ COMMANDS = DAILY | SET_UP | RESCUE | LABORATORY
 FORMER = {  # commands of 0.2.0, and what is used instead; this table goes with 0.4.0
     "check-config": "use 'evenkeel config check FILE'",
     "conformance": "a checkout has it: 'python -m testing.conformance FILE'",
+    "evaluate": "the proof of the detection is for developers: 'make proof' in a checkout (docs/proof.md)",
     "reload": "use 'kill -HUP PID' or 'systemctl reload SERVICE': the log of the process has what was taken over",
     "upgrade": "use 'evenkeel doctor': its area 'upgrade' has what 'upgrade --check' printed",
     "version": "use 'evenkeel --version'",

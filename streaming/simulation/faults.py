@@ -13,7 +13,7 @@ from typing import Any
 
 from schemas.facts import Cause, Kind
 from streaming.simulation import fault_injection as inject
-from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup
+from streaming.simulation.simulated_group import TOPIC, Shape
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Fault:
     """A fault. ``inject`` causes it and returns the function that ends it. ``needs``: fields of the shape it requires.
 
     ``group_findings``: (kind, topic) of findings that are true while it lasts, beside those of queues in the truth.
-    ``extra_ms``: the time that evidence needs beyond the usual; docs/simulation.md gives the reason.
+    ``extra_ms``: the time that evidence needs beyond the usual; docs/proof.md gives the reason.
     ``hides_clients``: an id is listed twice, and one of the two is not asked, or does not exist.
     ``excludes_others``: it occurs with no other fault.
     ``tolerated``: findings about the group that are true while it lasts, and need not be reported.
@@ -33,7 +33,7 @@ class Fault:
     ``lasts_s``: the range of its duration: from, and less than.
     """
 
-    inject: Callable[[SimulatedGroup], inject.Undo]
+    inject: Callable[[Any], inject.Undo]
     causes: tuple[Cause, ...] = ()
     needs: dict[str, Any] = field(default_factory=dict)
     least_clients: int = 1
@@ -59,8 +59,6 @@ class Fault:
         return all(getattr(shape, name) == value for name, value in self.needs.items())
 
 
-OF_OFFSETS = (Kind.STALLED, Kind.SLOW_CONSUMER)
-OF_WAITING = (*OF_OFFSETS, Kind.ORPHANED)
 PLAIN = {"strategy": "AVG", "orderly": False}
 LONGER_S = (840, 1_080)  # longer than a batch, and than a deploy may pause between two of its steps
 TWIN_MS = 165_000  # a second address proves a second instance after 155 s; until then one broker asks one instance
@@ -111,31 +109,3 @@ FAULTS: tuple[Fault, ...] = (
     Fault(inject.flapping, least_clients=2, group_findings=((Kind.REBALANCE_STORM, ""),)),
 )
 FAULT_NAMED = {fault.name: fault for fault in FAULTS}
-Alone = partial(Fault, excludes_others=True)
-WithoutConsumption = partial(Alone, consumes_nothing=True)
-MORE_FAULTS: tuple[Fault, ...] = (  # they are played with perturbations only, and with no other fault
-    Alone(
-        inject.old_offsets,
-        needs=PLAIN,
-        least_brokers=2,
-        group_findings=((Kind.OFFSETS_WENT_BACK, TOPIC),),
-        extra_ms=inject.RELEASED_AFTER_MS,
-    ),
-    Alone(inject.stuck_at_a_low_rate, needs={"orderly": False}),
-    Alone(
-        inject.shrunk_with_messages,
-        (Cause.LEFT_ROUTE,),
-        PLAIN,
-        group_findings=UNREADABLE,
-        extra_ms=inject.SHRUNK_AFTER_MS + 60_000,  # until clients have released the queues
-    ),
-    Alone(inject.no_read_permission_anywhere, (Cause.NO_READ_PERM,), PLAIN, group_findings=UNREADABLE),
-    OfUnreadable(inject.fewer_to_read_and_a_broker_lost, (Cause.READ_LT_WRITE,), excludes_others=True),
-    Alone(inject.pull_tool, needs=PLAIN, hides_clients=True),
-    WithoutConsumption(inject.restart_loop, (Cause.RESTART_LOOP,), tolerated=(Kind.REBALANCE_STORM, *OF_OFFSETS)),
-    WithoutConsumption(inject.only_a_tool_stays, needs=PLAIN, tolerated=(Kind.INCONSISTENT_SUBSCRIPTION, *OF_OFFSETS)),
-    Alone(inject.lite_assign, needs=PLAIN, hides_clients=True, tolerated=(Kind.INCONSISTENT_SUBSCRIPTION,)),
-    # tolerated: queues of its share, in which the group's offset does not move
-    Alone(inject.broadcasting_client, (Cause.MESSAGE_MODEL_MISMATCH,), PLAIN, tolerated=OF_OFFSETS),
-)
-ANY_FAULT_NAMED = FAULT_NAMED | {fault.name: fault for fault in MORE_FAULTS}

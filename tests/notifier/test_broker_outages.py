@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
+from bench.proof.detector import Detector
+from bench.proof.incidents import shape_for
 from streaming.core.default_settings import DEFAULT_SETTINGS
-from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.incidents import shape_for
 from streaming.simulation.faults import FAULTS
 from streaming.simulation.simulated_group import SimulatedGroup
 from tests.notifier.facts import NOW, S

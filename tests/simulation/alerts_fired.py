@@ -1,7 +1,7 @@
 """The alerts of a run that began to fire."""
 
+from bench.proof.detector import Detector
 from schemas.facts import AlertFact, AlertState, Fact
-from streaming.simulation.evaluation.detector import Detector
 
 
 def alerts_fired(detector: Detector) -> list[tuple[Fact, AlertFact]]:

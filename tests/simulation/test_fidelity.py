@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import pytest
 
+from bench.proof.detector import Detector
 from schemas.facts import Kind
 from schemas.identity import is_retry_topic
 from streaming.collector.probing import new_queues
 from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.demo import RECORDINGS
-from streaming.simulation.evaluation.detector import Detector
 from tests.simulation.alerts_fired import alerts_fired
 from tests.simulation.measured_faults import SCRIPTS, Cluster
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
+from bench.proof.detector import Detector
 from schemas.facts import AlertFact
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.simulation import fault_injection as inject
 from streaming.simulation.client_config import GO
-from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.simulated_group import Shape, SimulatedGroup
 from tests.simulation.alerts_fired import alerts_fired
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from bench.proof.detector import Detector
 from schemas.facts import AlertFact, AlertState
 from schemas.identity import MessageQueue
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.simulation.client_config import MUTE
 from streaming.simulation.consumer import Consumer
-from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup
 
 pytestmark = pytest.mark.slow

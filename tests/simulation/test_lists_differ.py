@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
+from bench.proof.detector import Detector
 from schemas.facts import AlertFact
 from streaming.core.default_settings import DEFAULT_SETTINGS
-from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.simulated_group import Shape, SimulatedGroup
 
 CUT_S, MENDED_S = 900, 300

@@ -2,15 +2,16 @@
 
 import pytest
 
+from bench.proof.detector import Detector
+from bench.proof.groups import RemotingGroup
+from bench.proof.incidents import play_incident
+from bench.proof.more_faults import ANY_FAULT_NAMED
+from bench.proof.operations import broker_crash, reset_offsets
+from bench.proof.results import Run
 from schemas.facts import AlertFact, Kind
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.intake import setbacks
-from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.healthy_operations import broker_crash, reset_offsets
-from streaming.simulation.evaluation.incidents import play_incident
-from streaming.simulation.evaluation.results import Run
-from streaming.simulation.faults import ANY_FAULT_NAMED
-from streaming.simulation.simulated_group import Shape, SimulatedGroup
+from streaming.simulation.simulated_group import Shape
 
 SMALL = Shape(3, 2, 3, "AVG", False, 5, 20)
 
@@ -44,7 +45,7 @@ def test_without_the_rule_that_finds_it_it_is_missed(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("seed", ["1", "2", "3"])
 def test_seconds_that_a_crashed_broker_has_lost_are_none(seed: str) -> None:
-    group = SimulatedGroup(SMALL, f"crash/{seed}")
+    group = RemotingGroup(SMALL, f"crash/{seed}")
     detector = Detector(group.fleet, DEFAULT_SETTINGS)
     group.warm_up()
     broker_crash(group)
@@ -56,7 +57,7 @@ def test_seconds_that_a_crashed_broker_has_lost_are_none(seed: str) -> None:
 @pytest.mark.parametrize("speed", [5, 2_000])
 def test_an_operators_reset_calls_nobody(speed: int) -> None:
     """It is shown if it takes long to consume the messages again."""
-    group = SimulatedGroup(SMALL, "reset")
+    group = RemotingGroup(SMALL, "reset")
     detector = Detector(group.fleet, DEFAULT_SETTINGS)
     group.warm_up()
     for client in group.clients:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from bench.proof.detector import Detector
 from schemas.facts import AlertFact
 from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.core.default_settings import DEFAULT_SETTINGS
-from streaming.simulation.evaluation.detector import Detector
 from streaming.simulation.simulated_group import Shape, SimulatedGroup
 from tests.simulation.alerts_fired import alerts_fired
 

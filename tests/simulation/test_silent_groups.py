@@ -5,15 +5,16 @@ from random import Random
 
 import pytest
 
+from bench.proof.detector import Detector
+from bench.proof.groups import RemotingGroup
+from bench.proof.lasting_faults import LastingFaults
+from bench.proof.operations import crash, restart, rolling_deploy, scale_in, scale_out
+from bench.proof.results import ActiveFault
 from schemas.facts import GroupFact, Kind
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.simulation.client_config import MUTE
-from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.healthy_operations import crash, restart, rolling_deploy, scale_in, scale_out
-from streaming.simulation.evaluation.lasting_faults import LastingFaults
-from streaming.simulation.evaluation.results import ActiveFault
 from streaming.simulation.faults import FAULT_NAMED
-from streaming.simulation.simulated_group import Shape, SimulatedGroup
+from streaming.simulation.simulated_group import Shape
 from tests.simulation.alerts_fired import alerts_fired
 
 SHAPE = Shape(clients=4, brokers=2, queues=4, strategy="AVG", orderly=False, version=5, rate=4)
@@ -23,7 +24,7 @@ class Silent:
     """A group of clients of an SDK that does not know the request for running info."""
 
     def __init__(self, seed: str) -> None:
-        self.group = SimulatedGroup(SHAPE, seed)
+        self.group = RemotingGroup(SHAPE, seed)
         self.group.sdk_of = lambda client_id: MUTE
         self.detector = Detector(self.group.fleet, DEFAULT_SETTINGS)
         self.group.warm_up()
@@ -112,7 +113,7 @@ def test_two_clients_of_one_id_are_expected_to_be_found_where_nobody_answers(
     assert of_group == expected
 
 
-def _restart_all(group: SimulatedGroup) -> None:
+def _restart_all(group: RemotingGroup) -> None:
     for client in list(group.clients):
         group.fleet.leave(client)
         group.start()

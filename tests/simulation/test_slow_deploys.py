@@ -8,14 +8,14 @@ from random import Random
 
 import pytest
 
+from bench.proof.detector import Detector
+from bench.proof.pages import waited_unread
+from bench.proof.results import Page
 from schemas.facts import AlertFact, Fact, Kind, Severity
 from schemas.identity import MessageQueue
 from streaming.core.allocation.averagely import AveragelyByCircle
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.simulation.consumer import ClientConfig, Consumer
-from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.pages import waited_unread
-from streaming.simulation.evaluation.results import Page
 from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup
 
 MANNERS = ("another topic", "another strategy", "another filter")

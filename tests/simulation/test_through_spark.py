@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.proof.incidents import play_incident
 from schemas.events import decode_event, encode_event
 from schemas.facts import Fact
 from streaming.config.load import load_config
@@ -12,7 +13,6 @@ from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import take
 from streaming.replay.core_engine import core_facts
-from streaming.simulation.evaluation.incidents import play_incident
 from streaming.simulation.faults import FAULT_NAMED
 
 SAMPLE = ("not_taken_over", "same_client_id", "stopped", "different_topics")

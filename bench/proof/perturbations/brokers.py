@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streaming.simulation.evaluation.perturbations.context import PerturbationContext
+from bench.proof.perturbations.context import PerturbationContext
 from streaming.simulation.simulated_group import WARM_UP_S
 
 LACKS_EVERY_S = (60, 300)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.perturbations import brokers, clients, collectors, name_servers, starts_and_stops
-from streaming.simulation.evaluation.perturbations.context import PerturbationContext
-from streaming.simulation.evaluation.results import KnownFinding
+from bench.proof.detector import Detector
+from bench.proof.perturbations import brokers, clients, collectors, name_servers, starts_and_stops
+from bench.proof.perturbations.context import PerturbationContext
+from bench.proof.results import KnownFinding
 from streaming.simulation.simulated_group import MOST_CLIENTS, Shape, SimulatedGroup
 
 MORE_THAN_ONE = (0.6, 0.3, 0.1)  # how many runs have one, two, three

@@ -6,9 +6,9 @@ from dataclasses import replace
 from random import Random
 from zlib import crc32
 
+from bench.proof.perturbations.context import PerturbationContext
 from streaming.simulation.client_config import GO, JAVA, MUTE, PULL, Sdk
 from streaming.simulation.consumer import Consumer
-from streaming.simulation.evaluation.perturbations.context import PerturbationContext
 from streaming.simulation.simulated_group import TOPIC, WARM_UP_S
 
 BATCH_S = (20, 180)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streaming.simulation.evaluation.perturbations.context import WatchContext
+from bench.proof.perturbations.context import WatchContext
 
 RESTARTS_AFTER_S = (160, 420)  # a group has been seen for a while by then
 AWAY_S = (5, 60)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from math import exp, log
 from random import Random
 
-from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.results import KnownFinding
+from bench.proof.detector import Detector
+from bench.proof.results import KnownFinding
 from streaming.simulation.simulated_group import SimulatedGroup
 from streaming.simulation.virtual_clock import VirtualClock
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from zlib import crc32
 
-from streaming.simulation.evaluation.perturbations.context import PerturbationContext
+from bench.proof.perturbations.context import PerturbationContext
 from streaming.simulation.fleet import Fleet
 from streaming.simulation.name_server import TopicRoute
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bench.proof.perturbations.context import PerturbationContext
+from bench.proof.results import KnownFinding
 from schemas.facts import Kind
 from streaming.core.allocation.averagely import AveragelyByCircle
 from streaming.core.state.members import LATE, PAUSES_KEPT
 from streaming.simulation.consumer import Consumer
-from streaming.simulation.evaluation.perturbations.context import PerturbationContext
-from streaming.simulation.evaluation.results import KnownFinding
 from streaming.simulation.simulated_group import OTHER_TOPIC, TOPIC, WARM_UP_S
 
 POD_S = (3, 600)

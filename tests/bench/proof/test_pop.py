@@ -4,16 +4,16 @@ from itertools import pairwise
 
 import pytest
 
+from bench.proof.detector import Detector
+from bench.proof.operations import play_pop_healthy, proxy_restart
+from bench.proof.pop_faults import POP_FAULT_NAMED
+from bench.proof.pop_group import PopGroup, PopShape
+from bench.proof.pop_incidents import play_pop_incident
+from bench.proof.results import Run
 from schemas.events import AnyEvent, Round
 from schemas.facts import Cause, Kind
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.findings import polled
-from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.pop_faults import POP_FAULT_NAMED
-from streaming.simulation.evaluation.pop_operations import proxy_restart
-from streaming.simulation.evaluation.pop_runs import play_pop_healthy, play_pop_incident
-from streaming.simulation.evaluation.results import Run
-from streaming.simulation.pop_group import PopGroup, PopShape
 from streaming.simulation.proxy import Proxy
 from tests.simulation.alerts_fired import alerts_fired
 
@@ -143,7 +143,7 @@ def test_what_a_killed_client_had_in_hand_comes_again_after_its_invisible_time()
     group = running(clients=1)
     group.set_work_ms(600_000)
     group.fleet.run(10)
-    group.fleet.kill_consumer(group.clients[0])
+    group.fleet.kill(group.clients[0])
     retries = [queue for popping in group.fleet.poppings.values() for queue in popping.queues[:1]]
     group.fleet.run(55)
     assert not any(queue.log.max_offset(group.fleet.now) for queue in retries)

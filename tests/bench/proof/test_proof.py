@@ -10,9 +10,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from bench.proof import incidents, runner
+from bench.proof.__main__ import main
+from bench.proof.detector import Detector
+from bench.proof.incidents import Run, play_incident, shape_for
+from bench.proof.more_faults import ANY_FAULT_NAMED
+from bench.proof.pop_faults import POP_FAULTS
+from bench.proof.report import Report, figures
+from bench.proof.results import ExpectedPage, Page
+from bench.proof.runner import RunCounts, evaluate
 from schemas.facts import Cause, Kind
-from streaming.cli import main
-from streaming.core.alerts import candidates
 from streaming.core.causes import table as causes
 from streaming.core.causes.explanation import Explanation
 from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
@@ -21,14 +28,7 @@ from streaming.core.findings import queue_findings as comparison
 from streaming.core.findings import queue_rules as findings
 from streaming.core.settings import Settings
 from streaming.progress import Progress
-from streaming.simulation.evaluation import incidents, runner
-from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.incidents import Run, play_incident, shape_for
-from streaming.simulation.evaluation.pop_faults import POP_FAULTS
-from streaming.simulation.evaluation.report import Report, figures
-from streaming.simulation.evaluation.results import ExpectedPage, Page
-from streaming.simulation.evaluation.runner import RunCounts, evaluate
-from streaming.simulation.faults import ANY_FAULT_NAMED, FAULT_NAMED, FAULTS
+from streaming.simulation.faults import FAULT_NAMED, FAULTS
 
 
 def test_every_cause_has_a_fault_that_brings_it_about() -> None:
@@ -163,7 +163,7 @@ def test_two_owners_need_not_be_found_while_members_change_as_often_as_they_are_
 def test_an_evaluation_that_is_interrupted_tells_what_was_played(monkeypatch: pytest.MonkeyPatch) -> None:
     played: list[int] = []
 
-    def play(seed: str, settings: Settings, is_perturbed: bool, number: int) -> Run:
+    def play(seed: str, number: int, settings: Settings) -> Run:
         if number == 2:
             raise KeyboardInterrupt
         played.append(number)
@@ -176,30 +176,14 @@ def test_an_evaluation_that_is_interrupted_tells_what_was_played(monkeypatch: py
     assert said.getvalue().startswith("interrupted")
 
 
-def command(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str]:
-    code = main(["evaluate", *options])
-    return code, capsys.readouterr().out
-
-
-def test_the_command_prints_one_object(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    kinds = ("incidents", "healthy", "perturbed-incidents", "perturbed-healthy", "pop-incidents", "pop-healthy")
-    nothing = (option for kind in kinds for option in (f"--{kind}", "0"))
-    code, out = command(capsys, *nothing, "--json")
-    report = json.loads(out)
-    assert code == 0
+def test_the_command_prints_figures_and_writes_one_object(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    nothing = [word for kind in ("incidents", "healthy", "perturbed", "pop") for word in (f"--{kind}", "0")]
+    assert main([*nothing, "--json", str(path)]) == 0
+    assert "0 healthy rebalances, 0 pages" in capsys.readouterr().out
+    report = json.loads(path.read_text())
     assert set(report) == {"total", "kinds", "causes", "faults", "missed", "false"}
     assert report["total"]["healthy_rebalances"] == 0
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_in_short_all_is_found_and_nobody_is_called_for_nothing() -> None:
-    report = evaluate(RunCounts(len(FAULTS), 60), "short", DEFAULT_SETTINGS, jobs=2)
-    total = report.as_json()["total"]
-    assert total["recall"] == 1.0
-    assert total["precision"] >= 0.95  # of so few pages and causes: not one may be wrong
-    assert total["cause_right"] >= 0.95
-    assert report.healthy_pages == []
 
 
 def total_of_some() -> dict[str, Any]:
@@ -208,6 +192,11 @@ def total_of_some() -> dict[str, Any]:
     runs = [play_incident("broken/1", FAULT_NAMED[name], DEFAULT_SETTINGS) for name in names]
     total: dict[str, Any] = Report(runs).as_json()["total"]
     return total
+
+
+@pytest.fixture(scope="module")
+def unbroken() -> dict[str, Any]:
+    return total_of_some()
 
 
 def two_owners_are_nothing(patch: pytest.MonkeyPatch) -> None:
@@ -255,19 +244,11 @@ def two_causes_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_with_a_broken_rule_the_figures_fall(
-    breaking: Callable[[pytest.MonkeyPatch], None], figure: str, monkeypatch: pytest.MonkeyPatch
+    breaking: Callable[[pytest.MonkeyPatch], None],
+    figure: str,
+    unbroken: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert total_of_some()[figure] == 1.0
+    assert unbroken[figure] == 1.0
     breaking(monkeypatch)
     assert total_of_some()[figure] < 0.9
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_without_patience_the_same_healthy_groups_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What keeps everyday life silent: the graces, and that an alert fires only once all has been said again."""
-    four_groups = RunCounts(0, 1_090)
-    assert not evaluate(four_groups, "short", DEFAULT_SETTINGS, jobs=1).healthy_pages
-    monkeypatch.setattr(candidates, "_has_held_long_enough", lambda *_: True)
-    none = replace(DEFAULT_TIMING, grace_membership_ms=0, grace_route_ms=0, grace_broker_ms=0, grace_orderly_extra_ms=0)
-    assert evaluate(four_groups, "short", Settings(timing=none), jobs=1).healthy_pages

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from bench.proof.deadlines import Deadlines
+from bench.proof.detector import Detector
+from bench.proof.expected_pages import ExpectedPages
+from bench.proof.results import ActiveFault, ExpectedPage, Page
 from schemas.facts import Kind
 from schemas.identity import MessageQueue
 from streaming.core.default_settings import DEFAULT_SETTINGS
-from streaming.simulation.evaluation.deadlines import Deadlines
-from streaming.simulation.evaluation.detector import Detector
-from streaming.simulation.evaluation.expected_pages import ExpectedPages
-from streaming.simulation.evaluation.results import ActiveFault, ExpectedPage, Page
 from streaming.simulation.faults import FAULT_NAMED
 from streaming.simulation.simulated_group import OTHER_TOPIC, TOPIC, Shape, SimulatedGroup
 
