@@ -6,7 +6,6 @@ cores as the executors.
 """
 
 import json
-import shutil
 import sys
 import tempfile
 import time
@@ -20,10 +19,9 @@ from typing import Any
 import psutil
 
 from bench.environment import ALL_PROGRESS, Environment, Running, Trigger, tell
-from bench.feeder import Batch, Feeder
+from bench.feeder import Batch, Feeder, send_files
 from bench.results import Results, say
 from bench.tables import state_bytes
-from streaming.feed.console_producer import ConsoleProducer
 from streaming.loopback import LoopbackKafka
 from streaming.simulation.load.fleet_spec import FleetSpec
 from streaming.spark.facts import FactsTable
@@ -155,11 +153,9 @@ def _read(bench: Bench, topic: str, batches: Sequence[Batch], a_trigger: int) ->
     """Let the job read all batches. Return the seconds from its start to its end, and its triggers."""
     here = bench.here
     records = sum(batch.records for batch in batches)
-    with ConsoleProducer(here.kafka.bootstrap_servers, topic, "lz4") as producer:
-        for batch in batches:
-            with batch.path.open("rb") as lines:
-                shutil.copyfileobj(lines, producer.pipe, 1 << 20)
-            batch.path.unlink()
+    send_files([batch.path for batch in batches], here.kafka.bootstrap_servers, topic)
+    for batch in batches:
+        batch.path.unlink()
     began = time.monotonic()
     with Running(here, here.plan(topic, source__max_offsets_per_trigger=a_trigger)) as job:
         job.wait_for(records)

@@ -2,15 +2,18 @@
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from itertools import chain, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.child import Child
+from bench.plain import read_lines
 from bench.slower_rounds import slower
-from streaming.feed.console_producer import ConsoleProducer, as_lines
+from streaming.collector.output.backlog import KafkaRecord
 from streaming.feed.feeding import Clock, Fed, Feed
+from streaming.feed.outputs import KafkaFeed
 from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
 from streaming.simulation.load.generated_fleet import GeneratedFleet, generated_fleet
 from streaming.simulation.load.generated_group import GroupRound
@@ -35,6 +38,14 @@ class Batch(NamedTuple):
     rounds: int
     records: int
     events: int
+
+
+def send_files(paths: Iterable[Path], servers: str, topic: str) -> None:
+    """Send the records of files to Kafka."""
+    with closing(KafkaFeed(servers, topic, {})) as output:
+        for path in paths:
+            for key, value in read_lines(path):
+                output.put([KafkaRecord(key, value, 1)])
 
 
 class Feeder(Child):
@@ -92,8 +103,8 @@ class _Server:
         rounds = self._fleet.rounds
         first = next(rounds)
         ahead_s = first.ts / 1000 - time.time()
-        with ConsoleProducer(bootstrap_servers, topic, "lz4") as producer:
-            feed = Feed(producer, clock=Clock(lambda: time.time() + ahead_s))
+        with closing(KafkaFeed(bootstrap_servers, topic, {})) as output:
+            feed = Feed(output, clock=Clock(lambda: time.time() + ahead_s))
             return feed.paced(chain([first], rounds), first.ts + round(seconds * 1000))
 
     def _write(self, rounds: Iterable[GroupRound]) -> Batch:
@@ -104,7 +115,7 @@ class _Server:
             for group_round in rounds:
                 number += 1
                 some = group_round.records()
-                lines.write(as_lines(some))
+                lines.write(b"".join([b"%b\t%b\n" % record for record in some]))
                 records += len(some)
                 events += len(group_round.events)
         return Batch(path, number, records, events)

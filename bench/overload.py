@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
@@ -29,8 +29,8 @@ from bench.machine import machine
 from bench.results import say
 from streaming.config.alerts import Monitor
 from streaming.errors import MonitorError
-from streaming.feed.console_producer import ConsoleProducer
 from streaming.feed.feeding import Feed
+from streaming.feed.outputs import KafkaFeed
 from streaming.loopback.kafka import LoopbackKafka, free_port
 from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
 from streaming.simulation.load.generated_fleet import generated_fleet
@@ -75,8 +75,8 @@ def _send(pipe: Connection, spec: FleetSpec, bootstrap_servers: str) -> None:
     templates = templates_for(spec)
     start_ts = now_ms()
     fleet = generated_fleet(spec, templates, start_ts)
-    with ConsoleProducer(bootstrap_servers, TOPIC, "lz4") as producer:
-        feed = Feed(producer)
+    with closing(KafkaFeed(bootstrap_servers, TOPIC, {})) as output:
+        feed = Feed(output)
         feed.at_once(fleet.introduce(spec.groups), start_ts + ABSURDLY_LONG_S * 1000)
         for one in fleet.rounds:
             if pipe.poll():

@@ -2,6 +2,7 @@
 
 import gc
 import time
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -45,17 +46,19 @@ def _serve(pipe: Connection) -> None:
             path = pipe.recv()
         except EOFError:
             return
-        records = read_lines(path)
+        records = list(read_lines(path))
         gc.freeze()  # existing objects need not be searched for garbage repeatedly
         began = time.perf_counter()
         loop.fold(records)
         pipe.send(time.perf_counter() - began)
 
 
-def read_lines(path: Path) -> list[Record]:
-    """The records of a file that ``as_lines`` wrote."""
+def read_lines(path: Path) -> Iterator[Record]:
+    """The records of a file of lines of key, tab and value: JSON has neither raw tabs nor raw line ends."""
     with path.open("rb") as lines:
-        return [(key, value[:-1]) for key, _, value in (line.partition(b"\t") for line in lines)]
+        for line in lines:
+            key, _, value = line.partition(b"\t")
+            yield key, value[:-1]
 
 
 class _Loop:

@@ -3,7 +3,6 @@
 The unit is rounds of groups: a round is one Kafka record.
 """
 
-import shutil
 import zlib
 from dataclasses import dataclass
 from itertools import islice
@@ -12,11 +11,10 @@ from statistics import median
 from typing import NamedTuple
 
 from bench.environment import KAFKA_PARTITIONS, Environment, Running, Trigger, Usage, tell
-from bench.feeder import Batch, Feeder
+from bench.feeder import Batch, Feeder, send_files
 from bench.plain import PlainLoop, read_lines
 from bench.results import say
 from bench.tables import checkpoint_bytes_since, state_bytes
-from streaming.feed.console_producer import ConsoleProducer
 from streaming.simulation.load.segment import ROUND_MS
 from streaming.spark.job import Plan
 
@@ -123,10 +121,7 @@ class CatchUp:
         return self.environment.plan(self.topic, source__max_offsets_per_trigger=a_trigger + KAFKA_PARTITIONS)
 
     def send(self, batches: list[Batch]) -> None:
-        with ConsoleProducer(self.environment.kafka.bootstrap_servers, self.topic, "lz4") as producer:
-            for batch in batches:
-                with batch.path.open("rb") as lines:
-                    shutil.copyfileobj(lines, producer.pipe, 1 << 20)
+        send_files([batch.path for batch in batches], self.environment.kafka.bootstrap_servers, self.topic)
         self.loaded += sum(batch.records for batch in batches)
 
     def plain_rounds_per_s(self, batches: list[Batch], count: int) -> float:

@@ -2,12 +2,13 @@
 
 import signal
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from bench.child import Child
-from streaming.feed.console_producer import ConsoleProducer
+from streaming.feed.outputs import KafkaFeed
 from streaming.simulation.load.fleet_spec import FleetSpec, faults_named, templates_for
 from streaming.simulation.load.generated_fleet import generated_fleet
 from streaming.simulation.load.generated_group import GroupRound
@@ -49,7 +50,7 @@ class Fleet(Child):
 def _serve(pipe: Connection, plan: FleetPlan) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; this one ends with its pipe
     rounds = _rounds(plan)
-    with ConsoleProducer(plan.kafka, plan.topic, "lz4") as producer:
+    with closing(KafkaFeed(plan.kafka, plan.topic, {})) as output:
         while True:
             try:
                 what, number = pipe.recv()
@@ -59,8 +60,7 @@ def _serve(pipe: Connection, plan: FleetPlan) -> None:
             for one in islice(rounds, number):
                 ts = one.ts
                 if what == "send":
-                    producer.send(one)
-            producer.flush()
+                    output.send(one)
             pipe.send(ts)
 
 

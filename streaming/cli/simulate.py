@@ -115,12 +115,12 @@ def _spec(arguments: argparse.Namespace) -> "FleetSpec":
 
 
 def _output(arguments: argparse.Namespace, config: "Config") -> "Output":
-    from streaming.feed.outputs import FileOutput, kafka_output
+    from streaming.feed.outputs import FileOutput, kafka_feed
 
     if arguments.to is not None:
         return FileOutput(arguments.to)
     if config.source.kind == "kafka" or arguments.kafka is not None:
-        return kafka_output(config)
+        return kafka_feed(config)
     if arguments.paced:
         raise ConfigError("--paced: not for a folder (source.kind = files), where files are read once complete")
     return FileOutput(Path(config.source.folder, f"simulated-{time.time_ns()}.jsonl"), is_whole=True)

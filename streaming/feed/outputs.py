@@ -1,23 +1,22 @@
 """Where simulated events go: a file of JSON lines, or Kafka."""
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import BoundedSemaphore
-from typing import IO, Protocol, cast
+from typing import IO, Any, Protocol, cast
 
-from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
+from schemas.records import record_values
 from streaming.collector.from_config import client_options
-from streaming.collector.output.kafka import make_producer
+from streaming.collector.output.backlog import KafkaRecord
+from streaming.collector.output.kafka import KafkaOutput, make_producer
 from streaming.config.sections import Config
-from streaming.errors import AwayError, PublishError, SetupError
-from streaming.feed.console_producer import ConsoleProducer
+from streaming.errors import PublishError
 from streaming.simulation.load.generated_group import GroupRound
 
-ON_THE_WAY = 10_000  # records handed to kafka-python and not yet acknowledged
+LIMIT_BYTES = 16 << 20  # of records that wait
 PATIENCE_S = 60
 COMPRESSION = 1  # of gzip: speed counts
 
@@ -80,75 +79,47 @@ def _open(path: Path) -> IO[bytes]:
     return path.open("wb", 1 << 20)
 
 
-class KafkaOutput:
-    """Kafka: each record under its group's key, in each group's order. At most ``ON_THE_WAY`` are not acknowledged."""
+class KafkaFeed:
+    """The collector's output to Kafka, which waits for room where the collector would drop the oldest events."""
 
-    def __init__(self, producer: KafkaProducer, topic: str, servers: str) -> None:
+    def __init__(self, servers: str, topic: str, options: Mapping[str, Any]) -> None:
+        """Raises PublishError where no broker answers or the topic is not there."""
         self.where = f"topic {topic} at {servers}"
-        self._producer, self._topic = producer, topic
-        self._room = BoundedSemaphore(ON_THE_WAY)
-        self._failures: list[BaseException] = []
-
-    def check_topic(self) -> None:
-        """Raise PublishError if the topic does not exist."""
         try:
-            self._producer.partitions_for(self._topic)
+            producer = make_producer(servers, options)
+        except (KafkaError, OSError) as error:
+            raise PublishError(f"Kafka at {servers}: {error}; is it running?") from error
+        try:
+            producer.partitions_for(topic)
         except KafkaError as error:
             raise self._given_up(error) from error
+        finally:
+            producer.close(timeout=1)
+        self._output = KafkaOutput(lambda: make_producer(servers, options), topic, LIMIT_BYTES)
+        self._output.start()
 
     def send(self, group_round: GroupRound) -> None:
-        for key, value in group_round.records():
-            self._wait_for_room()
-            try:
-                future = self._producer.send(self._topic, key=key, value=value)
-            except KafkaError as error:
-                raise self._given_up(error) from error
-            future.add_callback(self._acknowledged)
-            future.add_errback(self._failed)
+        self.put(KafkaRecord(group_round.group.key, *value) for value in record_values(group_round.events))
+
+    def put(self, records: Iterable[KafkaRecord]) -> None:
+        if not self._output.backlog.wait_for_room(PATIENCE_S):
+            raise self._given_up(f"nothing was acknowledged for {PATIENCE_S} s")
+        if self._output.losses:
+            raise self._given_up("Kafka refused a record")
+        self._output.backlog.append(records)
 
     def flush(self) -> None:
-        """Nothing to do: the producer's thread sends all within 50 ms."""
+        """Nothing to do: the output's thread sends all at once."""
 
     def close(self) -> None:
-        for _ in range(ON_THE_WAY):
-            self._wait_for_room()
-        self._producer.close(timeout=5)
-
-    def _wait_for_room(self) -> None:
-        if not self._room.acquire(timeout=PATIENCE_S):
-            raise self._given_up(f"nothing was acknowledged for {PATIENCE_S} s")
-        if self._failures:
-            raise self._given_up(self._failures[0])
-
-    def _acknowledged(self, _metadata: object) -> None:
-        self._room.release()
-
-    def _failed(self, error: BaseException) -> None:
-        self._failures.append(error)
-        self._room.release()
+        left = self._output.close(PATIENCE_S)
+        if left or self._output.losses:
+            raise self._given_up(f"{left} events were left after {PATIENCE_S} s, {self._output.losses} refused")
 
     def _given_up(self, why: object) -> PublishError:
-        self._producer.close(timeout=1)
         return PublishError(f"{self.where}: not taken: {why}; does the topic exist, and is the broker alive?")
 
 
-def kafka_output(config: Config) -> Output:
-    """The output into the job's topic: Kafka's console producer, or the collector's producer if options need it (TLS).
-
-    Raises PublishError where no broker answers or the topic is not there.
-    """
-    topic, servers = config.source.topic, config.source.bootstrap_servers
-    try:
-        producer = make_producer(servers, client_options(config))
-    except (KafkaError, OSError) as error:
-        raise PublishError(f"Kafka at {servers}: {error}; is it running?") from error
-    ours = KafkaOutput(producer, topic, servers)
-    ours.check_topic()
-    if config.collector.kafka:
-        return ours
-    try:
-        quicker = ConsoleProducer(servers, topic)
-    except (AwayError, SetupError):  # no way to fetch Kafka's jars, or no Java
-        return ours
-    ours.close()
-    return quicker
+def kafka_feed(config: Config) -> KafkaFeed:
+    """Into the job's topic."""
+    return KafkaFeed(config.source.bootstrap_servers, config.source.topic, client_options(config))

@@ -4,20 +4,24 @@ import gzip
 import os
 import re
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from kafka import KafkaConsumer
+from kafka.errors import KafkaError
+from kafka.future import Future
 
 from schemas.events import Round, decode_event
 from streaming.cli import main
 from streaming.cli.exit_status import AWAY, REFUSED
+from streaming.collector.output.backlog import KafkaRecord
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.errors import PublishError
-from streaming.feed.console_producer import ConsoleProducer
+from streaming.feed import outputs
 from streaming.feed.feeding import Clock, Fed, Feed
-from streaming.feed.outputs import FileOutput
+from streaming.feed.outputs import FileOutput, KafkaFeed
 from streaming.loopback import LoopbackKafka
 from streaming.replay.core_engine import run_core
 from streaming.replay.input_file import open_input
@@ -183,22 +187,47 @@ def test_a_topic_that_is_not_there_is_an_error(kafka: LoopbackKafka, capsys: pyt
     assert "topic missing at" in capsys.readouterr().err
 
 
-@pytest.mark.kafka
-def test_a_producer_that_ends_before_its_time_is_an_error(kafka: LoopbackKafka, template: GroupTemplate) -> None:
-    kafka.create_topic("cut", 1)
-    producer = ConsoleProducer(kafka.bootstrap_servers, "cut")
-    producer._process.kill()
-    with pytest.raises(PublishError, match=r"topic cut at .* ended with -9"):
-        producer.send(next(fleet_of(template).rounds)._replace(events=[b"v" * 4_000_000]))
+class Silent:
+    """A producer that takes all, and of which nothing is acknowledged."""
+
+    def __init__(self) -> None:
+        self.futures: list[Future] = []
+
+    def send(self, topic: str, key: bytes, value: bytes) -> Future:
+        self.futures.append(Future())
+        return self.futures[-1]
+
+    def partitions_for(self, topic: str) -> set[int]:
+        return {0}
+
+    def close(self, timeout: float) -> None: ...
 
 
-@pytest.mark.kafka
-def test_options_that_java_says_it_has_picked_up_are_no_complaint(
-    kafka: LoopbackKafka, template: GroupTemplate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Images and hosts set them, and Java names them in a line of its own on standard error."""
-    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dsome.option=1")
-    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-Dsome.other=2")
-    kafka.create_topic("picked-up", 1)
-    with ConsoleProducer(kafka.bootstrap_servers, "picked-up") as producer:
-        producer.send(next(fleet_of(template).rounds))
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
+    producer = Silent()
+    monkeypatch.setattr(outputs, "make_producer", lambda *_: producer)
+    monkeypatch.setattr(outputs, "PATIENCE_S", 0.2)
+    yield producer
+    for future in producer.futures:
+        future.failure(KafkaError())  # so that the thread of the output ends
+
+
+def flood(feed: KafkaFeed) -> None:
+    record = KafkaRecord(b"k", b"v" * (5 << 20), 1)
+    for _ in range(20):
+        feed.put([record])
+
+
+def test_what_kafka_never_acknowledges_is_an_error_and_nothing_is_dropped(silent: Silent) -> None:
+    feed = KafkaFeed("somewhere:9092", "slow", {})
+    with pytest.raises(PublishError, match=r"topic slow at somewhere:9092: not taken: nothing was acknowledged"):
+        flood(feed)
+    assert feed._output.backlog.given_up == 0
+
+
+def test_what_is_left_at_the_end_is_an_error(silent: Silent) -> None:
+    feed = KafkaFeed("somewhere:9092", "slow", {})
+    feed.put([KafkaRecord(b"k", b"v", 3)])
+    with pytest.raises(PublishError, match=r"not taken: 3 events were left after 0.2 s, 0 refused"):
+        feed.close()

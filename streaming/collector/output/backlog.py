@@ -53,6 +53,17 @@ class Backlog:
                     self._append(key)
             self._changed.notify_all()
 
+    def append(self, records: Iterable[KafkaRecord]) -> None:
+        """Put in records as they are."""
+        with self._changed:
+            self._add(records)
+            self._changed.notify_all()
+
+    def wait_for_room(self, wait_s: float) -> bool:
+        """Whether there is room, at the latest after a while. For those who wait rather than lose the oldest."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._bytes <= self._limit_bytes * KEPT_SHARE, wait_s)
+
     def end_rounds(self, cluster: str | None = None) -> None:
         """No round of the cluster, or of any, will be completed any more: what has come of them is put in."""
         with self._changed:
@@ -68,11 +79,14 @@ class Backlog:
                 self._changed.wait(wait_s)
             taken = [self._records.popleft() for _ in range(min(most, len(self._records)))]
             self._bytes -= sum(map(_size, taken))
+            self._changed.notify_all()
             return taken
 
     def _append(self, key: bytes) -> None:
-        for joined in record_values(self._unfinished.pop(key)):
-            record = KafkaRecord(key, *joined)
+        self._add(KafkaRecord(key, *joined) for joined in record_values(self._unfinished.pop(key)))
+
+    def _add(self, records: Iterable[KafkaRecord]) -> None:
+        for record in records:
             self._records.append(record)
             self._bytes += _size(record)
         if self._bytes > self._limit_bytes:

@@ -141,8 +141,8 @@ class KafkaOutput:
         if events:
             self.backlog.put(events)
 
-    def close(self, timeout_s: float) -> None:
-        """Send what still waits, for as long as that may take; the rest is given up, and said to be."""
+    def close(self, timeout_s: float) -> int:
+        """Send what still waits, for as long as that may take. The answer is how many events are lost."""
         self.backlog.end_rounds()
         self._stopping.set()
         self._thread.join(timeout_s)
@@ -150,6 +150,7 @@ class KafkaOutput:
         left = len(self.backlog) + taken + self._in_flight.events + self._lost
         if left:
             log.warning("%s events were not taken by Kafka and are lost", left)
+        return left
 
     def _run(self) -> None:
         producer = self._connected()
