@@ -33,7 +33,7 @@ demo: setup  ## Watch a RocketMQ fleet go wrong and recover (SECONDS=90 to end b
 
 test: test-fast test-slow test-spark  ## Run the tests: first those without Spark and Kafka
 
-test-programs: tools  ## Install Chromium, Prometheus, Alertmanager, minio, versitygw and kubeconform for the tests, where that may be done
+test-programs: tools  ## Install Chromium, Prometheus, Alertmanager, minio and versitygw for the tests, where that may be done
 	@scripts/install-test-programs
 
 test-fast: tools  ## Run the tests that need neither Spark nor Kafka

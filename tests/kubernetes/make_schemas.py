@@ -18,7 +18,7 @@ import yaml
 KUBERNETES, OPERATOR = "k8s.io/kubernetes@v1.33.3", "github.com/prometheus-operator/prometheus-operator@v0.85.0"
 SCHEMAS = Path(__file__).parent / "schemas"
 DEFINITIONS = "definitions.json"
-KINDS = {  # the file of each, as kubeconform names it
+KINDS = {  # the file of each
     "serviceaccount-v1": "io.k8s.api.core.v1.ServiceAccount",
     "configmap-v1": "io.k8s.api.core.v1.ConfigMap",
     "persistentvolumeclaim-v1": "io.k8s.api.core.v1.PersistentVolumeClaim",

@@ -1,0 +1,42 @@
+"""A pytest plugin: what each test cost. ``pytest -p testing.test_times --times FILE``.
+
+FILE gets a JSON object a line for each test, with its fixtures: its id, the seconds by the clock, and the seconds of
+processors, those of processes that ended in it included.
+"""
+
+import json
+import os
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--times", type=Path, metavar="FILE", help="write what each test cost, as JSON lines")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    path = config.getoption("--times")
+    if path is not None and not hasattr(config, "workerinput"):
+        path.write_text("")
+
+
+def _cost() -> tuple[float, float]:
+    used = os.times()
+    return time.monotonic(), used.user + used.system + used.children_user + used.children_system
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    path = item.config.getoption("--times")
+    began = _cost()
+    result = yield
+    if path is not None:
+        clock_s, work_s = (after - before for after, before in zip(_cost(), began, strict=True))
+        with path.open("a") as file:  # a line is written whole, also beside other lanes
+            file.write(
+                json.dumps({"test": item.nodeid, "clock_s": round(clock_s, 3), "work_s": round(work_s, 3)}) + "\n"
+            )
+    return result
