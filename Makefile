@@ -2,9 +2,11 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
-PURE := not spark and not kafka and not rocketmq
-FAST := $(PURE) and not slow and not chromium
-LONG := tests/e2e tests/real tests/replay/test_transformed.py tests/inspect/test_law_of_clusters.py $(addprefix tests/spark/test_,answers.py maintain_facts.py reseed.py run.py session.py tables_doc.py)
+PROGRAMS := spark or kafka or rocketmq or chromium or stores
+FAST := not slow and not deep and not ($(PROGRAMS))
+SLOW := (slow or $(PROGRAMS)) and not deep
+LANES := -n 3 --dist loadgroup --no-loadscope-reorder
+OWN := tests/clean_root tests/container  # these have targets of their own
 
 .NOTPARALLEL:  # parts of the tests share a cache of what failed
 
@@ -17,7 +19,7 @@ lanes = $(if $(AGAIN),--last-failed --last-failed-no-failures none,$(1))
 # pytest compiles the tests anew in each process if no compiled file may be kept: ten seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup tools pins demo test test-programs test-fast test-slow test-spark test-e2e test-clean-root check fmt cover screenshots bench proof endure package clean
+.PHONY: help setup tools pins demo test test-programs test-fast test-slow test-deep test-clean-root check fmt cover screenshots bench proof endure package clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,23 +33,20 @@ tools:  ## Install what tests and linters need, too
 demo: setup  ## Watch a RocketMQ fleet go wrong and recover (SECONDS=90 to end by itself)
 	$(BIN)/evenkeel demo $(if $(SECONDS),--seconds $(SECONDS))
 
-test: test-fast test-slow test-spark  ## Run the tests: first those without Spark and Kafka
+test: test-fast test-slow  ## Run the tests: first those that start nothing
 
-test-programs: tools  ## Install Chromium, Prometheus, Alertmanager, minio and versitygw for the tests, where that may be done
+test-programs: tools  ## Install Chromium, Prometheus, Alertmanager and an object store for the tests, where that may be done
 	@scripts/install-test-programs
 
-test-fast: tools  ## Run the tests that need neither Spark nor Kafka
-	$(PYTEST) -m "$(FAST)" $(call lanes,-n 3)
+test-fast: tools  ## Run the tests that start nothing
+	$(PYTEST) -m "$(FAST)" $(call lanes,-n 2)
 
-test-slow: tools test-programs  ## Run the slow ones of these, and those in a browser
-	$(PYTEST) -m "$(PURE) and (slow or chromium)" $(call lanes,-n 2) $(addprefix --ignore=,$(LONG) tests/clean_root)
+test-slow: tools test-programs  ## Run the tests with Spark, Kafka, a browser, processes
+	$(PYTEST) --timeout 600 -m "$(SLOW)" $(call lanes,$(LANES)) $(addprefix --ignore=,$(OWN))
 
-test-spark: tools test-programs  ## Run the tests with Spark and Kafka
-	$(PYTEST) --timeout 600 -m "not ($(PURE))" $(call lanes,-n 2 --dist loadfile) $(addprefix --ignore=,$(LONG) tests/container)
-
-test-e2e: tools test-programs  ## Run the long tests: the job killed, restarted, rebuilt; a real RocketMQ in trouble
+test-deep: tools test-programs  ## Run all other tests: every row, the job killed and rebuilt, a real RocketMQ in trouble
 	@$(BIN)/python -m tests.real
-	$(PYTEST) --timeout 900 $(call lanes,-n 3 --dist loadfile) $(LONG)
+	$(PYTEST) --timeout 900 --hypothesis-profile deep -m deep $(call lanes,$(LANES)) $(addprefix --ignore=,$(OWN))
 
 test-clean-root: tools  ## Run both commands of the README in clean Debians: needs root, debootstrap and 4 GB of disk
 	$(PYTEST) -s --timeout 1200 tests/clean_root

@@ -1,8 +1,8 @@
 """Settings and fixtures that several folders of tests share."""
 
 import logging
-import os
 from collections.abc import Iterator
+from itertools import groupby
 
 import hypothesis
 import pytest
@@ -10,13 +10,47 @@ import pytest
 from streaming import secret_mask
 from streaming.loopback import LoopbackKafka
 
-# A busy machine is not a fault of the code; and all fast tests together are to take less than a minute.
-# Where CI judges a commit (CI=true), each run tries the same examples: the commit decides, not chance. All other runs
-# look for new examples.
-hypothesis.settings.register_profile(
-    "evenkeel", deadline=None, max_examples=50, derandomize=os.environ.get("CI") == "true"
-)
-hypothesis.settings.load_profile("evenkeel")
+# A commit is judged by the same examples each time: it decides, not chance. ``new`` looks for others, and keeps those
+# that fail: ``--hypothesis-profile new``.
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=20, derandomize=True)
+hypothesis.settings.register_profile("deep", deadline=None, max_examples=300, derandomize=True)
+hypothesis.settings.register_profile("new", deadline=None, max_examples=300)
+hypothesis.settings.load_profile("quick")
+
+WITH_A_REASON = ("slow", "deep", "deep_rows")
+# What takes long to start, once for all tests that need it: these share a lane. They are the first to begin.
+SHARED = ("spark", "rocketmq", "kafka", "chromium", "stores")
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the rows that ``deep_rows`` moves, and refuse marks that have no reason."""
+    for _, rows in groupby(items, key=lambda item: item.nodeid.partition("[")[0]):
+        _, *others = rows
+        for row in others:
+            if mark := row.get_closest_marker("deep_rows"):
+                row.add_marker(pytest.mark.deep(*mark.args))
+    without = {
+        item.nodeid
+        for item in items
+        for mark in item.iter_markers()
+        if mark.name in WITH_A_REASON and not (mark.args and isinstance(mark.args[0], str))
+    }
+    if without:
+        raise pytest.UsageError(
+            f"why slow, or deep? The marker takes the reason in words: {', '.join(sorted(without))}"
+        )
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_lane(item)))
+    items.sort(key=lambda item: _lane(item) not in SHARED)
+
+
+def _lane(item: pytest.Item) -> str:
+    """The name of the tests that run one after the other, in one process: those of a file, or of what they share. Deep
+    ones share less: each starts its own job, or a cluster for its file.
+    """
+    shared = () if item.get_closest_marker("deep") else SHARED
+    return next((name for name in shared if item.get_closest_marker(name)), str(item.path))
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,7 @@ def test_each_kind_of_change_has_a_test() -> None:
     assert [what for what, _, tests in rows if "`tests/" not in tests] == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_files_that_others_read_fulfil_their_schema(schema: str) -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *map(str, SCHEMAS[schema])]

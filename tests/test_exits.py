@@ -64,7 +64,7 @@ sys.exit(cli.main([]))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 @pytest.mark.parametrize("log", ["text", "json"])
 @pytest.mark.parametrize("error", ["KeyError", "cli.MonitorError"])
 def test_nothing_is_printed_or_logged(log: str, error: str) -> None:

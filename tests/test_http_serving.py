@@ -88,7 +88,7 @@ def test_who_holds_all_connections_keeps_nobody_out(port: int, says: bytes) -> N
             assert answered(port).startswith(b"HTTP/1.1 200")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_request_that_does_not_end_is_closed(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_serving, "PATIENCE_S", 0.5)
     monkeypatch.setattr(http_serving, "LOOK_EVERY_S", 0.1)
@@ -103,7 +103,7 @@ def test_request_that_does_not_end_is_closed(port: int, monkeypatch: pytest.Monk
         assert is_closed(drips), "single bytes prolong nothing"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_answer_that_is_not_read_is_closed(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_serving, "UNREAD_PATIENCE_S", 0.5)
     monkeypatch.setattr(http_serving, "LOOK_EVERY_S", 0.1)
@@ -112,7 +112,7 @@ def test_answer_that_is_not_read_is_closed(port: int, monkeypatch: pytest.Monkey
         assert is_closed(unread)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_answer_that_is_read_slowly_is_read_whole(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_serving, "UNREAD_PATIENCE_S", 1.0)
     monkeypatch.setattr(http_serving, "LOOK_EVERY_S", 0.1)

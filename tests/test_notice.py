@@ -65,7 +65,7 @@ def test_the_licence_of_a_package_is_the_one_that_it_names() -> None:
     assert [name for name, licence in named.items() if licence not in (None, PACKAGES[name])] == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_each_jar_that_says_that_it_has_another_licence_than_apaches_is_named() -> None:
     jars = jars_of_the_image()
     assert len(jars) > 100

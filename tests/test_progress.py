@@ -90,7 +90,7 @@ def on_a_terminal(*command: str) -> tuple[str, str]:
     return out, seen.decode()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_simulate_tells_a_terminal_how_far_it_is_and_leaves_nothing_there(tmp_path: Path) -> None:
     events = str(tmp_path / "events.jsonl")
     made, shown = on_a_terminal("simulate", "--groups", "60", "--seconds", "900", "--faults", "all", "--to", events)
@@ -99,7 +99,7 @@ def test_simulate_tells_a_terminal_how_far_it_is_and_leaves_nothing_there(tmp_pa
     assert_nothing_is_left(shown)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_replay_tells_a_terminal_how_far_it_is_and_leaves_nothing_there(tmp_path: Path) -> None:
     events = str(tmp_path / "events.jsonl")
     on_a_terminal("simulate", "--groups", "240", "--seconds", "900", "--to", events)
@@ -114,7 +114,7 @@ def assert_nothing_is_left(shown: str) -> None:
     assert "\n" not in shown
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_a_short_replay_says_nothing_in_a_log() -> None:
     recording = "streaming/demo/recordings/d_sameid.jsonl.gz"
     command = [sys.executable, "-m", "streaming", "replay", recording, "--engine", "core"]

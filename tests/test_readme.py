@@ -30,7 +30,7 @@ def texts_around(text: str) -> str:
 
 
 @pytest.mark.parametrize("page", READMES)
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_the_excerpt_is_what_the_replay_says(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     (excerpt,) = re.findall(r"^    51\.1 s .*\n(?:^ {12}.*\n)+", text, re.MULTILINE)

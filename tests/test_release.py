@@ -36,7 +36,7 @@ from tests.release import (
 
 PACKED = ("streaming", "schemas", "conf", "docs", "deploy/systemd")
 MOST_BYTES, MOST_BYTES_OF_A_FILE = 2_500_000, 400_000
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow("processes are started"), pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

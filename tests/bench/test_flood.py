@@ -6,7 +6,7 @@ import pytest
 from bench.flood import flood
 from tests.sinks.server import Answer, Server
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # two seconds
+pytestmark = [pytest.mark.slow("a short measurement"), pytest.mark.timeout(300)]  # two seconds
 
 
 def test_answers_and_refusals_are_counted_and_none_is_missing() -> None:

@@ -5,7 +5,7 @@ import pytest
 from bench.fuzz.answers import fuzz_answers
 from bench.fuzz.records import fuzz_records
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # some seconds of the processor
+pytestmark = [pytest.mark.slow("a short measurement"), pytest.mark.timeout(900)]  # some seconds of the processor
 
 
 def test_damaged_records_are_taken_or_in_quarantine() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.clean_root.root import CHECKOUT, copy_of, in_root, make_root, missing
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow("a clean Debian"), pytest.mark.timeout(1200)]
 STEPS = ["System packages: ", "Java: ", "Python environment, ", "Installer ", "Packages ", "evenkeel ", "Jars "]
 A_STEP = re.compile(r"(.+) \.\.\. (\d+) s, (\d+) MB")
 MAKE = ("make", "--no-print-directory", "-C", CHECKOUT)

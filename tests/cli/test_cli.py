@@ -45,7 +45,7 @@ def test_help_is_quick() -> None:
     assert min(took) < HELP_LIMIT_S
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 @pytest.mark.parametrize(
     "words",
     [
@@ -114,7 +114,7 @@ def test_refusal_is_one_message_on_standard_error(tmp_path: Path, capsys: pytest
     assert "Traceback" not in err
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 @pytest.mark.parametrize("command", [["run"], ["maintain"], ["rebuild"], ["reseed", "--checkpoint", "new"]])
 def test_commands_refuse_a_configuration_before_spark_is_imported(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text("[job]\nshards = 0\n")
@@ -142,7 +142,7 @@ def test_fault_of_an_option_names_the_option(
     assert allowed in err
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_interruption_is_quiet(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "waits")
     command = [*EVENKEEL, "replay", str(tmp_path / "waits"), "--engine", "core"]
@@ -170,7 +170,7 @@ def test_version_names_what_it_runs_on(capsys: pytest.CaptureFixture[str]) -> No
     assert lines[-1].startswith(f"Python {sys.version_info.major}.{sys.version_info.minor}.")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 @pytest.mark.parametrize(("theirs", "pool"), [({}, "system"), ({"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, "mimalloc")])
 def test_pyarrow_uses_the_c_library_unless_the_user_chose(theirs: dict[str, str], pool: str) -> None:
     code = (
@@ -182,7 +182,7 @@ def test_pyarrow_uses_the_c_library_unless_the_user_chose(theirs: dict[str, str]
     assert done.stdout.splitlines()[-1] == pool
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_run_as_a_script_nothing_of_ours_stands_in_for_pythons_own() -> None:
     """As spark-submit runs it: the script's folder comes first on the path, and holds an ``inspect``."""
     script = Path(__file__).parents[2] / "streaming" / "__main__.py"

@@ -35,7 +35,7 @@ def written(folder: Path, servers: str, more: str = "") -> str:
     return str(path)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_before_anything_else_is_installed(
     cluster: FakeCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,7 +65,7 @@ def test_configuration_that_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
     assert "log.level" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_package_that_cannot_be_imported_costs_only_what_needs_it() -> None:
     program = (
         "import sys; sys.modules['deltalake'] = None; from streaming.cli import main; "
@@ -84,7 +84,7 @@ def with_sink(folder: Path, url: str) -> str:
     return str(path)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_sinks_are_reached_without_a_page_and_paged_with_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

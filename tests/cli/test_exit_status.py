@@ -71,7 +71,7 @@ def test_user_without_a_name_can_forget(
     assert f"user {os.getuid()}@" in told.read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a Spark of its own")
 @pytest.mark.spark
 @pytest.mark.parametrize("servers", [NOWHERE, "no-such-host.invalid:9092"])
 def test_run_tells_kafka_that_is_away_from_a_bad_configuration(tmp_path: Path, servers: str) -> None:
@@ -90,7 +90,7 @@ def test_run_tells_kafka_that_is_away_from_a_bad_configuration(tmp_path: Path, s
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a Spark of its own")
 def test_tables_that_are_away_are_no_bad_configuration(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,7 +101,7 @@ def test_tables_that_are_away_are_no_bad_configuration(
     assert "s3://bucket/tables cannot be used: Generic S3 error: Name or service not known" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a Spark of its own")
 @pytest.mark.spark
 def test_signal_to_the_whole_process_group_ends_a_job_in_order(tmp_path: Path) -> None:
     """As systemd sends it, and a shell's kill of a job: to Java as well."""
@@ -125,7 +125,7 @@ def test_signal_to_the_whole_process_group_ends_a_job_in_order(tmp_path: Path) -
     assert "Exception" not in said
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a Spark of its own")
 @pytest.mark.parametrize(
     ("before", "numbers", "status"),
     [

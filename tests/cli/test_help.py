@@ -48,7 +48,7 @@ def evenkeel(*words: str, given: bytes = b"") -> "subprocess.CompletedProcess[by
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_standard_input_and_output_are_files() -> None:
     done = evenkeel("simulate", "--groups", "3", "--seconds", "60", "--to", "-")
     lines = done.stdout.splitlines()
@@ -64,7 +64,7 @@ def test_standard_input_and_output_are_files() -> None:
     assert [one.returncode for one in (done, replayed, recorded, refused, twice)] == [0, 0, 0, 2, 2]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_a_reader_of_standard_output_may_go() -> None:
     command = (
         f"{shlex.quote(sys.executable)} -m streaming simulate --groups 20 --to - | head -1; echo ${{PIPESTATUS[0]}}"

@@ -13,7 +13,7 @@ from streaming.jvm.pins import set_name
 from streaming.loopback import kafka
 from streaming.spark.packages import spark_jars, spark_packages
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("processes are started")
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def configured(folder: Path, url: str) -> Path:
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_process_delivers_until_a_signal_and_shows_no_secret(tmp_path: Path) -> None:
     now = int(time.time())
     moved = [replace(fact, ts=now * 1000) for fact in (health(), alert())]

@@ -17,7 +17,7 @@ from tests.unprivileged import obey_permissions, permissions_count
 QUEUES = [("T", broker, number) for broker in ("broker-a", "broker-b") for number in range(4)]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_a_plan_begins_with_a_look_at_the_cluster(capsys: pytest.CaptureFixture[str]) -> None:
     members = [FakeClient("10.0.0.1@c1", QUEUES[:4]), FakeClient("10.0.0.1@c2", QUEUES[4:])]
     fake = FakeCluster(groups={"g": FakeGroup(members)}, offsets=dict.fromkeys(QUEUES, (9, 9, 9)))
@@ -50,7 +50,7 @@ def planned(*words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=30)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -73,7 +73,7 @@ def test_absurd_numbers_are_refused_at_once(words: list[str], said: str, group: 
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -94,7 +94,7 @@ def test_absurd_group_is_refused_at_once(text: str, said: str, tmp_path: Path) -
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs a file without an end")
 def test_file_without_an_end_is_refused() -> None:
     done = planned("--from", "/dev/zero", "--join", "1")
@@ -114,7 +114,7 @@ def test_groups_of_many_clients_and_queues_are_bounded_together() -> None:
         checked(Change(rolling=1), large)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_picture_that_cannot_be_written_is_refused(group: str, tmp_path: Path) -> None:
     (tmp_path / "folder.png").mkdir()
     words = ["--from", group, "--join", "1", "--picture"]
@@ -129,7 +129,7 @@ def test_picture_that_cannot_be_written_is_refused(group: str, tmp_path: Path) -
         assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_picture_in_a_folder_without_permission_is_refused(group: str, tmp_path: Path) -> None:
     if not permissions_count(tmp_path):
         pytest.skip("permissions keep nobody out here")

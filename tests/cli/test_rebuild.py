@@ -20,13 +20,13 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_rebuild_makes_the_tables_and_needs_no_spark(config: Path, tmp_path: Path) -> None:
     assert "pyspark" not in imported_by("rebuild", "--config", str(config))
     assert len(read(tmp_path / "tables", "alerts")) == 6
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_rebuild_says_how_many_rows_each_table_has(
     config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

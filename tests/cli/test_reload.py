@@ -57,7 +57,7 @@ def started(folder: Path, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
         process.wait()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_a_notifier_takes_other_rules_and_refuses_all_else_at_once(tmp_path: Path) -> None:
     now = int(time.time())
     facts, rules, log = tmp_path / "tables" / "facts", tmp_path / "alerts.toml", tmp_path / "log"

@@ -183,7 +183,7 @@ url = "{url}"
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_processes_from_other_folders(tmp_path: Path) -> None:
     """A notifier, and two who silence: one names its configuration, one does not."""
     commit(tmp_path / "tables" / "facts", [replace(health(), ts=int(time.time() * 1000))])
@@ -238,7 +238,7 @@ def unprivileged(tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 @pytest.mark.parametrize("mode", [0o000, 0o555])
 def test_silence_that_may_not_be_written_is_refused(
     mode: int, unprivileged: Callable[..., tuple[int, str, str]], notifier: Path
@@ -255,7 +255,7 @@ def test_silence_that_may_not_be_written_is_refused(
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 @pytest.mark.parametrize("mode", [0o000, 0o444])
 @pytest.mark.parametrize("words", [("--list",), ("--end", "abcdef")])
 def test_silences_that_may_not_be_read_are_not_said_to_be_none(

@@ -79,7 +79,7 @@ def complaints(err: str) -> list[str]:
     return [line for line in err.splitlines() if not line.startswith(("kept in ", "no alert that fires now matches"))]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_reader_that_goes_away_is_no_finding(name: str, place: dict[str, str]) -> None:
     reading, writing = os.pipe()
@@ -90,7 +90,7 @@ def test_reader_that_goes_away_is_no_finding(name: str, place: dict[str, str]) -
     assert (process.returncode, complaints(err)) == (READER_GONE, [])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 @pytest.mark.skipif(not FULL.exists(), reason="needs a file that is always full")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_output_that_does_not_fit_on_the_disk_is_one_message(name: str, place: dict[str, str]) -> None:
@@ -110,7 +110,7 @@ def test_output_that_was_closed_is_one_message_and_no_other_file_gets_it(place: 
 
 
 @pytest.mark.parametrize("errors", ["2>&-", "2>/dev/full"])
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_errors_that_nobody_can_read_change_nothing(errors: str, tmp_path: Path) -> None:
     """A message on a closed standard error must not end up among the results either."""
     refused = " ".join([*EVENKEEL, "replay", str(tmp_path / "none.jsonl"), "--engine", "core", errors])
@@ -121,7 +121,7 @@ def test_errors_that_nobody_can_read_change_nothing(errors: str, tmp_path: Path)
     assert (done.returncode, done.stdout) == (REFUSED, "")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_reader_that_leaves_in_the_middle_of_watching_is_no_finding(place: dict[str, str]) -> None:
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with started(COMMANDS["inspect --watch"], place, **streams) as process:
@@ -136,7 +136,7 @@ def test_reader_that_leaves_in_the_middle_of_watching_is_no_finding(place: dict[
     assert process.returncode == READER_GONE
 
 
-@pytest.mark.slow
+@pytest.mark.slow("processes are started")
 def test_output_keeps_its_encoding_and_shows_what_a_terminal_cannot(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text('[job]\n"分片" = 1\n', encoding="utf-8")
     for encoding, shown in (("ascii", rb"job.\u5206\u7247 = 1"), ("utf-8", "job.分片 = 1".encode())):

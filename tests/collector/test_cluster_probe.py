@@ -162,7 +162,7 @@ def test_later_rounds_tell_only_what_is_new() -> None:
 
 
 @pytest.mark.parametrize("manner", ["hang", "garbage", "close", "stopped"])
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_broken_broker_stops_neither_the_others_nor_the_round(manner: str) -> None:
     async def scene(told: Told) -> None:
         await told.round()
@@ -189,7 +189,7 @@ def test_broken_broker_stops_neither_the_others_nor_the_round(manner: str) -> No
     play(scene)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 @pytest.mark.parametrize("manner", ["hang", "garbage", "close"])
 def test_rounds_go_on_without_name_servers(manner: str) -> None:
     async def scene(told: Told) -> None:
@@ -374,7 +374,7 @@ def test_dead_system_and_excluded_groups_are_not_told() -> None:
     play(scene, fake, replace(DEFAULT_POLICY, timeout_ms=500, spreads=False, exclude=("test-*",)))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_paused_client_holds_nobody_up_and_is_backed_off_from() -> None:
     async def scene(told: Told) -> None:
         c1 = told.fake.groups["g"].members[0]
@@ -750,7 +750,7 @@ class SetClock:
         self.clock = Clock(lambda: now_ms() + self.ahead_ms)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 @pytest.mark.parametrize("set_by_s", [-3600, -30, 3600])
 def test_a_clock_that_is_set_stops_nothing(set_by_s: int, caplog: pytest.LogCaptureFixture) -> None:
     """Rounds, offsets, reports, routes and heartbeats go on, and their times are those of the clock as it is now."""

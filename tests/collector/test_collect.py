@@ -85,7 +85,7 @@ def test_collects_until_a_signal(ending: signal.Signals, cluster: FakeCluster, t
     assert not any(fact.payload.fact in ("quarantine", "evaluation_failed") for fact in facts)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_recording_is_replayed_to_the_same_events(cluster: FakeCluster, tmp_path: Path) -> None:
     events, recording = tmp_path / "events.jsonl", tmp_path / "recording.jsonl.gz"
     stopped_when(lambda: rounds_in(events) >= 3)
@@ -161,7 +161,7 @@ def test_dry_run_that_found_no_broker_does_not_end_with_0(cluster: FakeCluster, 
     assert main(["collect", "--config", config_file(tmp_path, cluster), "--dry-run"]) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_secret_is_written_nowhere(cluster: FakeCluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "secret").write_text(f"{SECRET}\n")
     cluster.required_key = "another key"
@@ -218,7 +218,7 @@ def encrypted_key(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("of_kafka", [False, True])
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_encrypted_key_is_refused_and_no_terminal_is_asked(of_kafka: bool, encrypted_key: Path, tmp_path: Path) -> None:
     """On a terminal of its own, since OpenSSL asks there whatever standard input is."""
     tls = f'tls = true\ntls_cert_file = "{encrypted_key}"\n'

@@ -67,7 +67,7 @@ def collect(config: str, asked: Asked, port: int) -> None:
     assert main(["collect", "--config", config, "--metrics", f"127.0.0.1:{port}"]) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_a_collector_tells_what_it_asks_and_what_comes_of_it(cluster: FakeCluster, tmp_path: Path, port: int) -> None:
     count = "evenkeel_collector_round_duration_seconds_count"
     asked = Asked(port, lambda found: bool(found.of("evenkeel_rocketmq_lag_messages")) and found.one(count) >= 2)

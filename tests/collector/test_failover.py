@@ -127,7 +127,7 @@ def test_what_a_collector_remembers_reaches_the_next(own_kafka: LoopbackKafka) -
 
 
 @pytest.mark.kafka
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_a_collector_that_gets_no_answers_hands_over_to_one_that_does(
     own_kafka: LoopbackKafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,7 +158,7 @@ def test_a_collector_that_gets_no_answers_hands_over_to_one_that_does(
 
 
 @pytest.mark.kafka
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_a_collector_that_is_not_answered_at_its_start_is_given_no_cluster_of_another(own_kafka: LoopbackKafka) -> None:
     """Each cluster in partitions of its own, so that half of them would move to it."""
     clusters = [f"cluster-{number}" for number in range(60)]
@@ -428,7 +428,7 @@ def test_a_lost_connection_costs_the_membership_only_after_long(
     assert min(len(consumers), 2) == made
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_the_thread_goes_on_while_kafka_is_away_and_not_while_kafka_python_hangs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -91,7 +91,7 @@ def test_kafka_that_is_away_is_said_and_caught_up_with(caplog: pytest.LogCapture
     assert "Kafka takes events again" in caplog.text
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_kafka_that_acknowledges_nothing_is_away(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,7 +186,7 @@ def test_an_error_of_kafka_python_itself_costs_one_record_and_not_the_thread(
     assert "ValueError: Partitioner did not assign" in caplog.text
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_it_goes_on_while_kafka_is_away_and_not_while_kafka_python_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output_kafka, "RETRY_AFTER_S", 0.01)
     hangs, goes_on, away = threading.Event(), threading.Event(), FakeProducer()

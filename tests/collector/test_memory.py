@@ -153,7 +153,7 @@ def test_sets_of_topics_that_took_turns_are_remembered() -> None:
     play(scene)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_a_restart_tells_that_all_consumers_have_stopped_meanwhile(tmp_path: Path) -> None:
     fake: FakeCluster = two_clients()
     events = tmp_path / "events.jsonl"

@@ -22,7 +22,7 @@ from tests.e2e.hook import until
 from tests.e2e.workload import PARTITIONS, recorded, send
 from tests.release import said_version
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow("a Spark of its own"), pytest.mark.timeout(1800)]
 MOST_BYTES = 700e6  # unpacked, what the image is to have at most; docs/install.md has its size
 PATIENCE_S = 600  # with a busy machine
 ENDS_WITHIN_S = 40  # --stop-timeout in docs/install.md

@@ -43,7 +43,9 @@ def test_a_client_that_comes_and_goes_within_minutes_is_told_within_minutes(peri
     assert [client.client_id.partition("@")[0] for client in alert.clients[:1]] == ["10.0.0.9"]
 
 
-@pytest.mark.parametrize("period", [pytest.param(120, marks=pytest.mark.slow), 400])
+@pytest.mark.parametrize(
+    "period", [pytest.param(120, marks=pytest.mark.slow("minutes and hours of a group are folded")), 400]
+)
 def test_one_that_comes_and_goes_more_slowly_is_told_after_an_hour_and_not_for_longer_than_it_does(
     period: float,
 ) -> None:
@@ -139,7 +141,7 @@ def test_members_that_change_faster_than_they_are_asked_leave_no_queue_that_move
     assert set(first_fired(fleet)) == {"REBALANCE_STORM"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("same_id", [True, False], ids=["same id", "new id each time"])
 @pytest.mark.parametrize("period", [30, 110, 550])
@@ -168,7 +170,11 @@ def fired_at(fleet: Fleet, kind: str) -> list[float]:
     return [at for at, _, reason in fleet.alerts(kind) if reason == "held_long_enough"]
 
 
-@pytest.mark.parametrize("turns", [5, pytest.param(96, marks=pytest.mark.slow)], ids=["an hour", "a day"])
+@pytest.mark.parametrize(
+    "turns",
+    [5, pytest.param(96, marks=pytest.mark.slow("minutes and hours of a group are folded"))],
+    ids=["an hour", "a day"],
+)
 def test_a_queue_that_is_nobodys_5_minutes_of_every_15_is_told_three_times_and_stays_told(turns: int) -> None:
     fleet = Fleet(rate=0)
     fleet.join("10.0.0.1@1", "10.0.0.2@1")
@@ -222,7 +228,8 @@ def leave_for_a_moment(fleet: Fleet, client_id: str, period: float, turns: int) 
 
 
 @pytest.mark.parametrize(
-    ("minutes", "turns", "is_told"), [(25, 7, True), pytest.param(40, 8, False, marks=pytest.mark.slow)]
+    ("minutes", "turns", "is_told"),
+    [(25, 7, True), pytest.param(40, 8, False, marks=pytest.mark.slow("minutes and hours of a group are folded"))],
 )
 def test_one_that_leaves_again_and_again_is_told_within_hours(minutes: int, turns: int, is_told: bool) -> None:
     """A crash loop that takes its time, where every episode is shorter than its grace."""

@@ -138,7 +138,7 @@ def test_rounds_far_apart_still_move_the_clock() -> None:
     assert fleet.state.now == T0 + 1_900_000
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_no_more_events_wait_than_may() -> None:
     fleet = healthy(100)
     fleet.now += HOUR

@@ -272,7 +272,7 @@ def test_once_all_members_run_alike_again_nothing_else_waits_for_the_deploy(is_o
     assert (("T", "ORPHANED") in fleet.fired()) is is_told
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_what_waited_beside_an_alert_waits_no_longer_when_that_one_fires() -> None:
     """Nine minutes are waited for since members differ, and not once more for what was found minutes later."""
     fleet = Fleet(topics={"T": {"a": 14, "b": 14}})

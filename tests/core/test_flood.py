@@ -48,7 +48,7 @@ def test_a_record_of_countless_elements_makes_few_facts_and_their_number_is_righ
     assert [counts.quarantined for counts in found.cluster_counts] == [IN_ZEROS]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.timeout(120)
 def test_sixty_such_records_harm_no_neighbour() -> None:
     flood = [kafka(ZEROS, offset=offset) for offset in range(60)]

@@ -231,7 +231,7 @@ def test_said_again_at_once_it_must_still_hold_for_5_s() -> None:
     assert fleet.alerts("DUPLICATED") == [(32.0, "pending", "found"), (38.0, "firing", "held_long_enough")]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.parametrize("moves_at", range(60, 80))
 @pytest.mark.parametrize("hands_over", [("x", "y"), ("y", "x")], ids=" to ".join)
 def test_a_queue_that_moves_between_two_clients_asked_at_different_instants_never_fires(

@@ -374,7 +374,7 @@ def no_members_at(fleet: Fleet, since: float) -> list[float]:
     return [ts - since for ts, _, reason in fleet.alerts("NO_MEMBERS") if reason in told and ts > since]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_group_that_comes_back_each_hour_is_missed_three_times_and_not_again() -> None:
     fleet = hourly(4)
     assert len(no_members_at(fleet, 0)) == 3
@@ -385,7 +385,7 @@ def test_a_group_that_comes_back_each_hour_is_missed_three_times_and_not_again()
     assert no_members_at(fleet, left) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_group_that_does_not_come_back_when_it_is_due_is_missed_though_an_hour_has_passed() -> None:
     fleet = hourly(4)
     left = fleet.now

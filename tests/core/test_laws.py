@@ -26,7 +26,7 @@ from streaming.demo import RECORDINGS
 from streaming.replay.recording import Recording
 from tests.core.fleet import Fleet, record_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("minutes and hours of a group are folded")
 
 HASTY = Settings(
     timing=replace(
@@ -178,7 +178,7 @@ WITH_SILENCES = st.lists(st.one_of(HAPPENINGS.filter(is_onward).map(lambda one: 
 FORGETFUL = Settings(timing=msgspec.structs.replace(HASTY.timing, gone_after_ms=60_000, forget_after_ms=3_600_000))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 @few
 @given(WITH_SILENCES, MISHAPS.map(without_delays), st.lists(NUMBERS, max_size=8))
 def test_any_cut_gives_the_same_facts_though_groups_are_forgotten_that_are_silent_for_long(

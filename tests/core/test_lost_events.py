@@ -14,7 +14,7 @@ from streaming.core.shard import fold
 from tests.core.fleet import T0, Fleet, healthy, record_of
 from tests.said import why
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("minutes and hours of a group are folded")
 
 
 def lose_events(fleet: Fleet, count: int = 1) -> None:
@@ -186,7 +186,7 @@ def test_with_an_event_lost_every_20_s_faults_are_found(kind: str) -> None:
         assert fired_at(arriving(events, one_every(events, 20, seed))).get(kind, 999) <= 60 + 180
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_one_event_in_a_hundred_lost_faults_are_found(kind: str) -> None:
     events = in_trouble(kind).events
@@ -308,7 +308,7 @@ def test_the_number_of_gaps_that_are_remembered_is_bounded() -> None:
 MOVES = st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 12)), max_size=40)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 @settings(max_examples=25)
 @given(MOVES)
 def test_events_in_another_order_make_no_fault_and_hide_none(moves: list[tuple[int, int]]) -> None:
@@ -321,7 +321,7 @@ def test_events_in_another_order_make_no_fault_and_hide_none(moves: list[tuple[i
     assert {kind: ts for kind, ts in fired_at(facts).items() if ts <= 210}.keys() == {"DUPLICATED"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 @settings(max_examples=25)
 @given(st.sets(st.integers(0, 1000), max_size=30), st.booleans())
 def test_whatever_gets_lost_a_healthy_group_that_restarts_its_clients_pages_nobody(

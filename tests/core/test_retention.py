@@ -21,7 +21,7 @@ def take_up(fleet: Fleet, old: str, new: str, **brokers: int) -> None:
     fleet.balance()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_topic_a_day_leaves_nothing_behind() -> None:
     fleet = Fleet({"T0": {"a": 4, "b": 4}})
     fleet.join("x", "y")

@@ -49,7 +49,7 @@ def members(events: list[AnyEvent]) -> dict[str, list[str]]:
     return {name: sorted(ids) for name, ids in found.items()}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.parametrize(
     "lists",
     [
@@ -129,7 +129,7 @@ CUTS = st.lists(st.integers(0, 200), max_size=6)
 
 @settings(max_examples=15)
 @given(CUTS, st.lists(st.integers(0, 10**6), max_size=8))
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_round_in_parts_gives_the_facts_of_the_whole_however_batches_are_cut(
     cuts: list[int], doubled: list[int]
 ) -> None:

@@ -65,7 +65,7 @@ def test_a_route_of_countless_queues_is_refused_and_the_group_goes_on(read: int,
     assert group.group.state.topics[0].hosts[0].read == 4
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.timeout(60)
 def test_many_topics_together_are_bounded_too() -> None:
     group = Taking()

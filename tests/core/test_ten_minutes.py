@@ -41,7 +41,7 @@ def restart_loop(fleet: Fleet, names: str, up: float, down: float, seconds: floa
             fleet.run(down)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.parametrize(
     ("names", "up", "down"),
     [
@@ -282,7 +282,7 @@ def pulls_and_commits_every(fleet: Fleet, seconds: float, turns: int) -> None:
         fleet.run(10)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.parametrize("reports_pull_offsets", [True, False])
 def test_pull_clients_that_store_their_offset_every_ten_minutes(reports_pull_offsets: bool) -> None:
     """Nothing is known of what they have in hand: that is never critical, and what was a step once may be again."""

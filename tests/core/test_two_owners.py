@@ -9,7 +9,12 @@ from streaming.core.evidence.observation import observe
 from streaming.core.findings.queue_findings import judge_topics
 from tests.core.fleet import T0, Fleet
 
-PHASES = [0, pytest.param(5, marks=pytest.mark.slow), 10, pytest.param(15, marks=pytest.mark.slow)]
+PHASES = [
+    0,
+    pytest.param(5, marks=pytest.mark.slow("minutes and hours of a group are folded")),
+    10,
+    pytest.param(15, marks=pytest.mark.slow("minutes and hours of a group are folded")),
+]
 LOOPS = [(15, 15), (20, 20), (30, 30), (40, 40), (10, 40), (40, 10), (35, 35)]
 
 
@@ -102,7 +107,7 @@ def test_a_queue_that_changes_hands_each_time_is_nobodys_page(
     assert {kind for _, kind in fleet.fired()} <= {"REBALANCE_STORM"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 @settings(max_examples=25, deadline=None)
 @given(
     count=st.integers(2, 5),

@@ -160,7 +160,7 @@ def shrunk(left: int = 50, *, is_read: bool = True) -> Fleet:
     return fleet
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_messages_left_in_queues_that_left_the_route_are_told_once() -> None:
     fleet = shrunk()
     fleet.run(300)

@@ -24,7 +24,7 @@ GONE_WITHIN_S = 30
 SHOWN_WITHIN_S = 60
 ONLY_IN_TROUBLE = {"evenkeel_monitor_troubles"}
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.slow("a Spark of its own"), pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def test_what_is_due_comes_in_order_and_starts_at_the_start(scenarios: list[Scen
     assert START <= due[0] < START + 3000
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a demo is played")
 def test_every_group_has_a_round_a_second_for_minutes(scenarios: list[Scenario]) -> None:
     played = play(scenarios, 400)
     for scenario in scenarios:
@@ -77,13 +77,13 @@ def test_a_client_keeps_its_start_time_while_its_group_is_kept_alive(scenarios: 
     assert len(starts) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a demo is played")
 def test_routes_are_repeated_while_a_group_is_kept_alive(scenarios: list[Scenario]) -> None:
     routes = [e for e in events_of(play(scenarios, 400), scenarios[0].group) if isinstance(e, TopicRoute)]
     assert max(b.ts - a.ts for a, b in pairwise(routes)) < 70_000
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a demo is played")
 def test_only_what_is_broken_fires_and_it_gets_well_when_it_begins_again(scenarios: list[Scenario]) -> None:
     played = play(scenarios, 180)
     fired, resolved = set(), set()

@@ -60,7 +60,7 @@ def read(path: Path) -> dict[str, str]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a folder of a release is unpacked")
 def test_no_secret_is_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -187,7 +187,7 @@ def test_folder_that_is_not_there(tmp_path: Path) -> None:
         bundle.write(tmp_path / "nowhere" / "bundle.tar.gz", [("x", "y")])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a folder of a release is unpacked")
 def test_log_of_a_running_notifier_is_found_without_its_name(tmp_path: Path) -> None:
     """Its standard error is a file, and the lock names its process."""
     log = tmp_path / "notify.log"

@@ -81,7 +81,7 @@ def test_process_that_ends_has_found_all() -> None:
     assert "ModuleNotFoundError" in failed.found, "and no line about its end"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a folder of a release is unpacked")
 def test_process_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tables' own process is stopped, as a storage without an answer would stop it."""
     import multiprocessing

@@ -27,7 +27,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "RECORD_WITHIN_S", 0.2)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a folder of a release is unpacked")
 @pytest.mark.usefixtures("quick")
 def test_topic_as_it_should_be(kafka: LoopbackKafka) -> None:
     kafka.create_topic("doctor-good", 4, {"message.timestamp.type": "LogAppendTime"})
@@ -81,7 +81,7 @@ def arriving(kafka: LoopbackKafka) -> Iterator[str]:
     thread.join()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a folder of a release is unpacked")
 def test_clock_of_kafka(kafka: LoopbackKafka, arriving: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert looked(kafka.bootstrap_servers, arriving)["clock"].verdict is Verdict.FINE
     real = asking.now_ms

@@ -69,7 +69,7 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "none was found" in found.found
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a folder of a release is unpacked")
 def test_java_that_is_there_and_jar_with_another_checksum(tmp_path: Path) -> None:
     folder = tmp_path / set_name(spark_packages())
     folder.mkdir()
@@ -82,7 +82,7 @@ def test_java_that_is_there_and_jar_with_another_checksum(tmp_path: Path) -> Non
     assert "evenkeel jars fetch --to" in jars.mend
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a folder of a release is unpacked")
 def test_jars_that_are_not_fetched_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENKEEL_CACHE", str(tmp_path / "cache"))
     _, jars = machine.java_checks(config(tmp_path))

@@ -63,7 +63,7 @@ def test_name_server_that_is_away(cluster: FakeCluster) -> None:
     assert len(found["broker", Verdict.FINE]) == 2, "the other name server tells of them"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a folder of a release is unpacked")
 def test_broker_that_hangs_costs_few_time_outs(cluster: FakeCluster) -> None:
     cluster.nodes["broker-a"].manner = "hang"
     found = looked(cluster.namesrv[0])

@@ -60,7 +60,7 @@ def test_nothing_is_there_before_the_first_start(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [], "nothing is written"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a folder of a release is unpacked")
 def test_tables_and_checkpoint_of_this_version(tmp_path: Path) -> None:
     create_tables(f"{tmp_path}/t", TABLES)
     row = {field.name: None for field in arrow_schema(MONITOR_HEALTH)}
@@ -106,7 +106,7 @@ def test_store_without_credentials_is_named_by_its_last_cause(monkeypatch: pytes
     assert check.mend.startswith("reach the storage")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a folder of a release is unpacked")
 def test_tables_of_another_user_are_reached_and_not_restored(tmp_path: Path) -> None:
     if not permissions_count(tmp_path):
         pytest.skip("permissions keep nobody out here")
@@ -161,7 +161,7 @@ def test_checkpoint_of_another_configuration_or_version(
     assert mend in check.mend
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a folder of a release is unpacked")
 def test_facts_without_a_checkpoint(tmp_path: Path) -> None:
     create_tables(f"{tmp_path}/t", (FACTS,))
     assert looked(tmp_path)["checkpoint"].verdict is Verdict.WRONG

@@ -15,7 +15,7 @@ from streaming.notifier.state_files import FORM
 from streaming.tables.version import TABLES_VERSION
 from tests.releases.kept import RELEASES, Release
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("a folder of a release is unpacked")
 ALL = frozenset(PROCESSES)
 
 

@@ -20,7 +20,12 @@ from tests.e2e.hook import RULES, Told, until
 from tests.e2e.job import EVENKEEL, PATIENCE_S, Job, child_environment
 from tests.sinks.server import Server
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.deep("a job of its own, killed or running for minutes"),
+    pytest.mark.timeout(1800),
+]
 
 TOPIC = "events"
 CLUSTERS = tuple(f"c{number}" for number in range(5))

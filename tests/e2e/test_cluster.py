@@ -23,7 +23,12 @@ from tests.e2e.workload import Feeder, Sent, end_offsets, folded
 from tests.spark_cluster import SPARK_SUBMIT, SparkCluster, Worker, spark_environment
 from tests.spark_events import executors_with_state, log_settings
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.deep("a job of its own, killed or running for minutes"),
+    pytest.mark.timeout(900),
+]
 
 FLEET = FleetSpec(groups=120, clients=6, queues=8, churn=0.02)
 SHARDS = 4

@@ -16,7 +16,12 @@ from bench.endure.measures import AT, FAST, LIFE, LIVE, rows_of
 from bench.endure.report import LINES, PAGE, read_lines
 from tests.e2e.job import ROOT, child_environment
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.deep("a job of its own, killed or running for minutes"),
+    pytest.mark.timeout(900),
+]
 
 PROCESSES = ("run", "run.java", "run.workers", "projections", "web", "collect", "feed", "kafka")
 OTHERS = {

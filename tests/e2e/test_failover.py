@@ -20,7 +20,7 @@ from tests.collector.test_real_kafka import until
 from tests.e2e.workload import PARTITIONS
 from tests.records import accepted
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.deep("a job of its own, killed or running for minutes"), pytest.mark.kafka]
 OVERLAP_S = 3  # how long a collector that was to stop asks nothing, at the least
 
 

@@ -10,7 +10,11 @@ from streaming.jvm.jars import cache_dir
 from streaming.jvm.java import java_home
 from tests.release import OUTSIDE, built, environment, installed, pip, pythons, try_installed, wheel_in
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.deep("a job of its own, killed or running for minutes"),
+    pytest.mark.timeout(1800),
+]
 CAN_CUT_THE_NETWORK = subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode == 0
 
 

@@ -23,7 +23,7 @@ def test_a_commit_after_that_of_a_later_life_is_counted() -> None:
 
 @pytest.mark.spark
 @pytest.mark.kafka
-@pytest.mark.slow
+@pytest.mark.deep("a job of its own, killed or running for minutes")
 @pytest.mark.timeout(1500)
 @pytest.mark.skipif(bool(missing(MINIO) or missing_jars()), reason=missing(MINIO) or missing_jars())
 def test_a_standby_takes_over_from_a_job_that_is_cut_from_s3_and_no_two_write(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.e2e.conftest import MakeJob
 from tests.e2e.job import Job, Progress
 from tests.e2e.workload import Feeder, end_offsets, folded, recorded, with_bad_ones
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.deep("a job of its own, killed or running for minutes")]
 
 KILLS = int(os.environ.get("EVENKEEL_KILLS", "10"))
 SEED = int(os.environ.get("EVENKEEL_SEED", time.time_ns() % 1_000_000))

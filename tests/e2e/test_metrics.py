@@ -14,7 +14,12 @@ from tests.e2e.job import PATIENCE_S
 from tests.e2e.test_pages import FIRES_AFTER_MS, played
 from tests.metrics.scraping import Scrape, get, of_process, scrape
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.deep("a job of its own, killed or running for minutes"),
+    pytest.mark.timeout(900),
+]
 
 # What is exposed only in trouble, or only of groups that do something.
 SOMETIMES = {"evenkeel_monitor_troubles", "evenkeel_group_alerts", "evenkeel_alerts"}

@@ -26,7 +26,7 @@ from tests.monitoring.test_rules import RULES
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.kafka,
-    pytest.mark.slow,
+    pytest.mark.deep("a job of its own, killed or running for minutes"),
     pytest.mark.timeout(900),
     needs(PROMETHEUS, "prometheus"),
 ]

@@ -17,7 +17,12 @@ from tests.e2e.hook import RULES, Told, until
 from tests.e2e.job import PATIENCE_S, Job
 from tests.sinks.server import Server
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.deep("a job of its own, killed or running for minutes"),
+    pytest.mark.timeout(900),
+]
 
 BLIND_S, LATE_S = 35, 20
 FIRES_AFTER_MS = 55_000  # by the recording

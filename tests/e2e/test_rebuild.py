@@ -11,7 +11,12 @@ from tests.e2e import tables
 from tests.e2e.conftest import MakeJob
 from tests.e2e.workload import end_offsets, recorded, send, with_bad_ones
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.deep("a job of its own, killed or running for minutes"),
+    pytest.mark.timeout(1800),
+]
 
 
 def test_projections_made_again_from_compacted_days_are_the_live_ones(

@@ -30,7 +30,7 @@ def test_a_request_between_those_of_another_collectors_connection_is_counted() -
 
 
 @pytest.mark.kafka
-@pytest.mark.slow
+@pytest.mark.deep("a job of its own, killed or running for minutes")
 @pytest.mark.timeout(1500)  # ten faults, and the calm between them
 def test_no_fault_makes_two_collectors_ask_at_once_or_loses_a_page(tmp_path: Path) -> None:
     rounds: list[Round] = []

@@ -16,7 +16,12 @@ from tests.e2e.conftest import MakeJob
 from tests.e2e.job import Job
 from tests.e2e.workload import Sent, end_offsets, folded, recorded, send
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.deep("a job of its own, killed or running for minutes"),
+    pytest.mark.timeout(900),
+]
 
 STRICT = Settings(timing=replace(DEFAULT_TIMING, hold_critical_ms=0, grace_membership_ms=0))
 AS_CONFIGURED = {"timing": {"hold_critical_seconds": 0, "grace_membership_seconds": 0}}

@@ -17,7 +17,12 @@ from tests.e2e.workload import end_offsets, folded, recorded, send
 from tests.spark_cluster import SPARK_SUBMIT
 from tests.spark_events import effective_settings, log_settings
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.deep("a job of its own, killed or running for minutes"),
+    pytest.mark.timeout(600),
+]
 
 SAID = {
     "spark.app.name": "named by its user",

@@ -28,7 +28,7 @@ from tests.notifier.facts import alert, health
 from tests.sinks.server import Server
 from tests.tables.written import commit
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.deep("a job of its own, killed or running for minutes"), pytest.mark.timeout(900)]
 
 TAKES_OVER_WITHIN_S = 30
 ENDS_WITHIN_S = 10

@@ -45,7 +45,12 @@ from streaming.cli import main
 sys.exit(main())
 """
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600 + 180 * KILLS)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.deep("a job of its own, killed or running for minutes"),
+    pytest.mark.timeout(600 + 180 * KILLS),
+]
 
 
 class Moment(NamedTuple):

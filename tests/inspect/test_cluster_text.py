@@ -78,7 +78,7 @@ def large(strategy: AveragelyByCircle | None = None) -> Fleet:
     return one
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a look takes seconds")
 @pytest.mark.parametrize("strategy", [None, AveragelyByCircle()])
 def test_thousand_queues_are_read_on_a_screen_or_two(strategy: AveragelyByCircle | None) -> None:
     one = large(strategy)

@@ -14,7 +14,7 @@ from streaming.cli import main
 from streaming.inspect.snapshot import InspectedGroup
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode, served
 
-pytestmark = pytest.mark.slow  # a look takes its time
+pytestmark = pytest.mark.slow("a look takes seconds")  # a look takes its time
 
 QUEUES = [("T", broker, number) for broker in ("broker-a", "broker-b") for number in range(4)]
 SHORT = ["--seconds", "1"]

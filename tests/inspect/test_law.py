@@ -153,7 +153,7 @@ def ways(lines: list[Line]) -> Iterator[tuple[str, Withhold]]:
 
 
 @pytest.mark.parametrize("index", range(len(RECORDINGS)), ids=lambda index: RECORDINGS[index].name.partition(".")[0])
-@pytest.mark.slow
+@pytest.mark.slow("a look takes seconds")
 def test_every_statement_follows_from_an_answer(index: int) -> None:
     """Each recording with some kinds of answers withheld; all kinds have their turn."""
     lines = lines_of(RECORDINGS[index])
@@ -162,7 +162,7 @@ def test_every_statement_follows_from_an_answer(index: int) -> None:
     assert sorted(found)[:20] == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a look takes seconds")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
 def test_every_statement_follows_from_an_answer_whatever_is_withheld(path: Path) -> None:

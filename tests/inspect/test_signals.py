@@ -14,7 +14,7 @@ import pytest
 
 from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("a look takes seconds")
 ROOT = Path(__file__).parents[2]
 HIDE, SHOW = b"\x1b[?25l", b"\x1b[?25h"
 QUEUES = [("T", broker, number) for broker in ("broker-a", "broker-b") for number in range(4)]

@@ -14,7 +14,7 @@ from tests.kubernetes.schema_faults import faults
 
 REFUSED = sorted((HERE / "refused").iterdir())
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("Helm is started")
 needs_helm = pytest.mark.skipif(bool(missing(HELM)), reason=missing(HELM))
 
 

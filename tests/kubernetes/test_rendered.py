@@ -111,7 +111,7 @@ def test_evenkeel_accepts_what_the_environment_overrides(
 
 
 @each
-@pytest.mark.slow  # it imports four commands
+@pytest.mark.slow("Helm is started")  # it imports four commands
 def test_evenkeel_knows_every_command_line(name: str) -> None:
     for component, _, container in deployments(name):
         arguments = parser_with([component]).parse_args(container["args"])

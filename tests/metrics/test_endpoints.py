@@ -89,7 +89,7 @@ def test_the_endpoints_over_a_socket(fake: Fake) -> None:
 @pytest.mark.parametrize(
     "begun", [b"", b"GET /metrics HTTP/1.1\r\nHos", b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /m"]
 )
-@pytest.mark.slow
+@pytest.mark.slow("a server is started")
 def test_a_client_that_connects_and_asks_nothing_keeps_nobody_out(
     begun: bytes, fake: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,7 +190,7 @@ def test_reasons_are_cut_and_stay_lines(fake: Fake) -> None:
     assert lines[-1] == "and 5 more"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a server is started")
 def test_a_port_that_is_taken_is_tried_again(
     fake: Fake, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,7 +25,7 @@ from tests.sinks.messages import blind, message
 from tests.sinks.server import Server
 from tests.tables.written import commit
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), needs(ALERTMANAGER, "alertmanager")]
+pytestmark = [pytest.mark.slow("promtool plays hours"), pytest.mark.timeout(300), needs(ALERTMANAGER, "alertmanager")]
 
 NEVER_BLIND = MonitorLimits(10**12, 10**12)
 QUICK = RetryPolicy(attempts=1, first_s=0.01, longest_s=0.02, pause_s=0.2)

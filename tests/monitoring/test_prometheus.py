@@ -27,7 +27,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("promtool plays hours")
 @needs(PROMETHEUS, "prometheus")
 def test_hostile_names_are_scraped_and_stay_apart(tmp_path: Path) -> None:
     series = [Series(GROUP_MEMBERS, ("prod", label(name)), number) for number, name in enumerate(NAMES)]

@@ -26,7 +26,7 @@ def rules() -> list[dict[str, Any]]:
 ALERTS = [rule for rule in rules() if "alert" in rule]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("promtool plays hours")
 @needs(PROMTOOL, "promtool")
 @pytest.mark.parametrize("words", [["check", "config", str(SCRAPES)], ["test", "rules", str(TIMELINES)]], ids=str)
 def test_promtool_accepts_them(words: list[str]) -> None:

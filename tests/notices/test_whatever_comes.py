@@ -78,7 +78,7 @@ def test_a_page_is_short_and_plain_and_names_group_and_cause(one: Notice, langua
     check(one, language, link)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many texts")
 @settings(max_examples=150)
 @WHATEVER
 def test_the_same_of_many_more_pages(one: Notice, language: str, link: str | None) -> None:

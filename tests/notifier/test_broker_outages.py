@@ -41,7 +41,7 @@ CASES = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 @pytest.mark.parametrize(("fault", "seed", "outages", "for_s"), CASES)
 def test_an_outage_sends_a_page_again_once_at_most(fault: str, seed: str, outages: int, for_s: int) -> None:
     left = sorted(facts_of_outages(fault, seed, outages, for_s).facts, key=lambda fact: (fact.ts, fact.seq))

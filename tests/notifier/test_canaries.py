@@ -111,7 +111,7 @@ def vendors(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return lead
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 @pytest.mark.parametrize("kind", KINDS)
 def test_secret_of_a_sink_leaves_nowhere(
     kind: str, tmp_path: Path, lines: io.StringIO, vendors: Callable[[str], None], capfd: pytest.CaptureFixture[str]

@@ -145,7 +145,7 @@ def test_troubles_and_health_of_clusters() -> None:
     assert found.one("evenkeel_notifier_health_timestamp_seconds", cluster="prod") == NOW / 1000
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_the_command_serves_its_metrics(tmp_path: Path) -> None:
     commit(tmp_path / "tables" / "facts", [health()])
     port = free_port()

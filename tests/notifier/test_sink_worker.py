@@ -91,7 +91,7 @@ FAILURES = {
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
 @pytest.mark.parametrize("times", [1, 4])
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_failure_that_passes_loses_nothing_and_makes_no_second_incident(
     failure: Answer, times: int, bench: Make
 ) -> None:
@@ -120,7 +120,7 @@ def test_sink_that_nobody_answers_for_is_told_when_it_is_there(bench: Make) -> N
         assert [action for action, _ in events(server)] == ["trigger"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_hour_away_loses_nothing_that_still_matters(bench: Make, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     with Server(always=Answer(503)) as server:

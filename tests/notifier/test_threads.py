@@ -134,7 +134,7 @@ def test_facts_that_are_not_there_yet_are_waited_for(plan: Any, tmp_path: Path) 
         assert said(server) == [("firing", ["g"])]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_position_older_than_what_was_told_ends_nothing(plan: Any, clock: Clock, tmp_path: Path) -> None:
     """As after a crash: facts are read again, and until then nothing is known."""
     facts, position = tmp_path / "tables" / "facts", tmp_path / "state" / "position.json"
@@ -263,7 +263,7 @@ def hangs_in_a_read(reader: Thread) -> bool:
     return True
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_heartbeat_goes_on_only_while_all_is_well(plan: Any, clock: Clock, tmp_path: Path) -> None:
     with Server() as pulse, Server() as server:
         commit(tmp_path / "tables" / "facts", [health()])
@@ -321,7 +321,7 @@ def test_a_heartbeat_that_was_due_comes_when_all_is_well_again() -> None:
     assert stop.waits == [3600, 3600, again, again, 3600, 3600]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_folder_belongs_to_one_notifier_at_a_time(plan: Any) -> None:
     whole = plan()
     with locked_folder(whole.state):
@@ -359,7 +359,7 @@ def test_notifier_that_fails_is_begun_again(plan: Any, tmp_path: Path, monkeypat
     assert len(server.taken) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_other_sinks_take_over_while_it_runs_and_no_page_is_lost_or_repeated(
     plan: Any, clock: Clock, tmp_path: Path
 ) -> None:

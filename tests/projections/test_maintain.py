@@ -25,7 +25,7 @@ from tests.projections.story import NOW, TODAY, read, some_days
 from tests.tables.telling import DAY, HOUR, Teller
 from tests.tables.written import commit
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("many commits are written")
 
 KEEP = MaintainOptions(keep_days={"queue_findings": 5, "alerts": 5, "group_status": 5, "monitor_health": 0})
 

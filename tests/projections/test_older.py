@@ -18,7 +18,7 @@ from tests.projections.story import START, all_rows, read, three_days
 from tests.tables.telling import Teller
 from tests.tables.written import commit, rows_of_facts
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("many commits are written")
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from tests.projections.story import START, all_rows, read, three_days
 from tests.tables.telling import DAY, Teller
 from tests.tables.written import commit
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("many commits are written")
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60
@@ -249,7 +249,7 @@ run_projections(sys.argv[1])
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many commits are written")
 def test_killed_after_every_commit_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
     """One life a commit: the position, eight appends, two overwrites, the position again."""
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"

@@ -24,7 +24,7 @@ from tests.projections.story import START, all_rows, one, read, rows, three_days
 from tests.tables.telling import DAY, HOUR, Teller, quarantined
 from tests.tables.written import commit
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("many commits are written")
 
 AUDIT = Teller(group="audit")
 

@@ -28,7 +28,7 @@ def queues(begin: int, end: int, seq: int = 0) -> pa.Table:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many commits are written")
 def test_rows_are_merged_into_a_table_of_several_pieces(tmp_path: Path) -> None:
     create_tables(str(tmp_path), [QUEUE_ASSIGNMENTS])
     assignments = ProjectionTable(str(tmp_path), QUEUE_ASSIGNMENTS)

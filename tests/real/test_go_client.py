@@ -31,7 +31,7 @@ from tests.real.stage import Part
 
 pytestmark = [
     pytest.mark.rocketmq,
-    pytest.mark.slow,
+    pytest.mark.deep("a real RocketMQ, for minutes"),
     pytest.mark.timeout(1200),
     pytest.mark.skipif(bool(missing_go()), reason=missing_go()),
 ]

@@ -16,7 +16,7 @@ from tests.e2e.job import Job
 from tests.real.collecting import Collecting
 from tests.real.rocketmq import Consumer, LoopbackRocketMQ
 
-pytestmark = [pytest.mark.rocketmq, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.rocketmq, pytest.mark.deep("a real RocketMQ, for minutes"), pytest.mark.timeout(900)]
 
 SECONDS = 240
 ASKED_AT_LEAST = 6  # times each: every 30 s at rest, once they have had time for a first pull

@@ -12,7 +12,12 @@ from tests.real.message_models import JOINS_S, PLAYS, UNTIL_S
 from tests.real.played import Played, play
 from tests.real.rocketmq import LoopbackRocketMQ
 
-pytestmark = [pytest.mark.rocketmq, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.rocketmq,
+    pytest.mark.kafka,
+    pytest.mark.deep("a real RocketMQ, for minutes"),
+    pytest.mark.timeout(600),
+]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,12 @@ from tests.real.outcome import Firing, Outcome
 from tests.real.played import Played, play
 from tests.real.rocketmq import LoopbackRocketMQ
 
-pytestmark = [pytest.mark.rocketmq, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.rocketmq,
+    pytest.mark.kafka,
+    pytest.mark.deep("a real RocketMQ, for minutes"),
+    pytest.mark.timeout(900),
+]
 KIND = "OFFSETS_WENT_BACK"
 
 

@@ -12,7 +12,7 @@ from tests.real.jars import NEWEST, rocketmq_jars
 from tests.real.jvm import JAVA_SOURCES, compile_java
 from tests.real.rocketmq import LoopbackRocketMQ
 
-pytestmark = [pytest.mark.rocketmq, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.deep("a real RocketMQ, for minutes"), pytest.mark.rocketmq, pytest.mark.timeout(600)]
 
 CODE = re.compile(r"(?:^(?: {4}.*)?\n)+", re.MULTILINE)
 

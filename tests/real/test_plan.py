@@ -8,7 +8,7 @@ import pytest
 from streaming.cli import main
 from tests.real.rocketmq import LoopbackRocketMQ
 
-pytestmark = [pytest.mark.rocketmq, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.deep("a real RocketMQ, for minutes"), pytest.mark.rocketmq, pytest.mark.timeout(600)]
 
 Owners = dict[tuple[str, int], list[str]]
 

@@ -16,7 +16,12 @@ from tests.real.played import Played, play
 from tests.real.pop_assignments import PoppingRocketMQ, assigned, set_pop
 from tests.real.stage import Part, Play
 
-pytestmark = [pytest.mark.rocketmq, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.rocketmq,
+    pytest.mark.kafka,
+    pytest.mark.deep("a real RocketMQ, for minutes"),
+    pytest.mark.timeout(600),
+]
 
 UNTIL_S = 150
 BROKER = "broker-a"

@@ -22,7 +22,7 @@ from tests.real.rocketmq import Consumer
 
 pytestmark = [
     pytest.mark.rocketmq,
-    pytest.mark.slow,
+    pytest.mark.deep("a real RocketMQ, for minutes"),
     pytest.mark.timeout(900),
     pytest.mark.skipif(bool(missing_go()), reason=missing_go()),
 ]

@@ -13,7 +13,7 @@ from tests.real import asking
 from tests.real.asking import ask
 from tests.real.rocketmq import LoopbackRocketMQ
 
-pytestmark = [pytest.mark.rocketmq, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.deep("a real RocketMQ, for minutes"), pytest.mark.rocketmq, pytest.mark.timeout(600)]
 
 
 def test_topics_have_the_queues_asked_for_and_can_grow(rocketmq: LoopbackRocketMQ) -> None:

@@ -24,7 +24,12 @@ from tests.real.plays import (
 )
 from tests.real.rocketmq import LoopbackRocketMQ
 
-pytestmark = [pytest.mark.rocketmq, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [
+    pytest.mark.rocketmq,
+    pytest.mark.kafka,
+    pytest.mark.deep("a real RocketMQ, for minutes"),
+    pytest.mark.timeout(1800),
+]
 
 QUIET = ("scale", "kill", "deploy", "expand", "lost", "order", "cast")
 

@@ -8,7 +8,7 @@ from streaming.cli import main
 from tests.real.jars import NEWEST, OLD_LINE
 from tests.real.secured import ACCESS_KEY, SECRET_KEY, SecuredRocketMQ
 
-pytestmark = [pytest.mark.rocketmq, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.deep("a real RocketMQ, for minutes"), pytest.mark.rocketmq, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("version", [NEWEST, OLD_LINE])

@@ -22,7 +22,12 @@ from tests.real.trials import (
     trials,
 )
 
-pytestmark = [pytest.mark.rocketmq, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.rocketmq,
+    pytest.mark.kafka,
+    pytest.mark.deep("a real RocketMQ, for minutes"),
+    pytest.mark.timeout(900),
+]
 
 
 @pytest.fixture(scope="module", params=[NEWEST, OLD_LINE])

@@ -14,7 +14,12 @@ from tests.real.played import Played, play
 from tests.real.rocketmq import LoopbackRocketMQ
 from tests.real.unreadable import CHANGED_S, LOST_S, PLAYS, UNTIL_S
 
-pytestmark = [pytest.mark.rocketmq, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.rocketmq,
+    pytest.mark.kafka,
+    pytest.mark.deep("a real RocketMQ, for minutes"),
+    pytest.mark.timeout(900),
+]
 
 
 @pytest.fixture(scope="module", params=[NEWEST, OLD_LINE])

@@ -54,7 +54,7 @@ def test_packed_form_has_only_grown_at_its_ends(release: Release) -> None:
         assert {name: now.get(name, [])[: len(fields)] for name, fields in form.items()} == form
 
 
-@pytest.mark.slow
+@pytest.mark.slow("tables of a release are brought up to date")
 @each_release
 def test_events_of_its_collector_are_read(release: Release) -> None:
     facts = core_facts(release.events(), DEFAULT_SETTINGS)
@@ -76,7 +76,7 @@ def test_its_configuration_with_every_key_is_accepted(release: Release) -> None:
     assert load_alerts(rules, {}) == Alerts()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("tables of a release are brought up to date")
 @each_release
 def test_memory_and_notifiers_state_are_read(
     release: Release, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -22,7 +22,10 @@ from streaming.sql.database import Database
 from streaming.tables.storage import delta_uri
 from tests.releases.kept import CLUSTER, RELEASES, Release
 
-pytestmark = [pytest.mark.slow, pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.version)]
+pytestmark = [
+    pytest.mark.slow("tables of a release are brought up to date"),
+    pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.version),
+]
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")

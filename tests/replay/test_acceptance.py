@@ -89,7 +89,7 @@ def test_the_whole_job_says_what_the_core_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.slow("a Spark of its own")
 @pytest.mark.timeout(900)
 def test_the_command_prints_json_alone_and_leaves_the_tables(tmp_path: Path) -> None:
     tables = tmp_path / "tables"

@@ -47,7 +47,7 @@ def _without_number(fact: Fact) -> str:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-@pytest.mark.slow
+@pytest.mark.slow("a recording is folded many times")
 def test_what_is_confirmed_gives_the_facts_of_what_is_told(path: Path) -> None:
     in_full, confirmed = told(path, confirms=False), told(path, confirms=True)
     assert facts_of(confirmed) == facts_of(in_full)

@@ -56,7 +56,11 @@ FAST = {
     ("j_more", "doubled"),
 }
 CASES = [
-    pytest.param(name, how, marks=() if (name, how) in FAST else pytest.mark.slow)
+    pytest.param(
+        name,
+        how,
+        marks=() if (name, how) in FAST else pytest.mark.deep("112 changed recordings, each decoded and folded"),
+    )
     for name in sorted(EXPECTED)
     for how in TRANSFORMATIONS
 ]

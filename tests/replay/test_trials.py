@@ -42,7 +42,7 @@ def fired() -> Alerts:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a recording is folded many times")
 @pytest.mark.parametrize("one", sorted(QUIET))
 def test_what_is_well_calls_nobody(one: tuple[str, str], fired: Alerts) -> None:
     """Listeners that take three minutes, or always two and a half; eight clients of one address that stop at once."""

@@ -214,7 +214,7 @@ def test_any_bytes_give_an_outcome(value: bytes, key: bytes | None, arrival_ts: 
 FRAGMENTS = [b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\ud800", b"\\u0000", b"null", b"-1", b"1e400", b"9" * 400]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many documents")
 @given(st.data())
 def test_any_damage_to_an_event_gives_an_outcome(data: st.DataObject) -> None:
     """Bytes that are nearly right reach further than bytes at random. What is accepted can be written again."""

@@ -13,7 +13,7 @@ from streaming.simulation.client_config import MUTE
 from streaming.simulation.consumer import Consumer
 from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("minutes and hours of a fleet are simulated")
 PHASES = (0.0, 5.0, 10.0, 15.0)
 SHAPE = Shape(clients=3, brokers=2, queues=2, strategy="AVG", orderly=False, version=5, rate=3)
 QUEUE = MessageQueue(TOPIC, "broker-0", 0)

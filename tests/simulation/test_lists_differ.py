@@ -12,7 +12,7 @@ from streaming.simulation.simulated_group import Shape, SimulatedGroup
 CUT_S, MENDED_S = 900, 300
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize("clients", [2, 3, 4])
 def test_it_is_told_once_and_until_it_is_mended(clients: int) -> None:
     group = SimulatedGroup(Shape(clients, 2, 4, "AVG", False, 5, 4), f"cut/{clients}")

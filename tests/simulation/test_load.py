@@ -199,7 +199,7 @@ def faulty_twice(fault: Fault) -> tuple[list[Fact], list[AlertFact]]:
     return facts, [fact.payload for fact in facts if isinstance(fact.payload, AlertFact)]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 def test_a_dead_connection_is_found_each_time_and_calls_nobody_since_it_goes_by_itself() -> None:
     facts, alerts = faulty_twice(FAULT_NAMED["half_open"])
     queues = [fact.payload for fact in facts if isinstance(fact.payload, QueueFact)]
@@ -209,7 +209,7 @@ def test_a_dead_connection_is_found_each_time_and_calls_nobody_since_it_goes_by_
     assert alerts == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize("fault", [one for one in FAULTS if one.name != "half_open"], ids=lambda fault: fault.name)
 def test_a_fault_is_found_each_time_that_it_comes_to_a_group_which_gets_well(fault: Fault) -> None:
     facts, alerts = faulty_twice(fault)

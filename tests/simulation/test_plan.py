@@ -75,7 +75,7 @@ def test_a_strategy_that_cannot_be_says_why() -> None:
     assert why == "brokers are not named room@broker"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize("name", ["AVG", "AVG_BY_CIRCLE"])
 @pytest.mark.parametrize("change", [JOIN, Change(queues={"T": 6}), Change(rolling=1)], ids=["join", "expand", "roll"])
 def test_the_forecast_is_what_further_runs_come_to(name: str, change: Change) -> None:
@@ -144,7 +144,7 @@ def test_the_command_prints_a_table_or_one_object(file: Path, capsys: pytest.Cap
     assert main(["plan", "--from", str(file), "--queues", "T=x"]) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_a_picture_is_drawn(file: Path, ending: str, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
@@ -153,7 +153,7 @@ def test_a_picture_is_drawn(file: Path, ending: str, tmp_path: Path) -> None:
     assert picture.stat().st_size > 5_000
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 def test_picture_of_too_many_cells_is_refused(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would take gigabytes."""
     monkeypatch.setattr("streaming.simulation.planning.chart.CELLS_AT_MOST", 1)

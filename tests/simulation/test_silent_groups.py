@@ -36,7 +36,7 @@ class Silent:
         return {fact.payload.status for fact in self.detector.facts if isinstance(fact.payload, GroupFact)}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
@@ -85,7 +85,7 @@ def test_everyday_life_calls_nobody_and_is_never_called_healthy(seed: int) -> No
     assert "healthy" not in played.statuses()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 def test_client_that_never_answers_is_asked_ever_less_often() -> None:
     played = Silent("asked")
     played.group.fleet.run(3_600)

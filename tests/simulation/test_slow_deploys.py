@@ -82,10 +82,13 @@ ALL = [(what, way, *deploy) for what in MANNERS for way in WAYS for deploy in DE
 SOME = ALL[::13]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize(
     ("what", "way", "pods", "pace"),
-    [pytest.param(*one, marks=() if one in SOME else pytest.mark.slow) for one in ALL],
+    [
+        pytest.param(*one, marks=() if one in SOME else pytest.mark.slow("minutes and hours of a fleet are simulated"))
+        for one in ALL
+    ],
 )
 def test_a_slow_deploy_pages_nobody(what: str, way: str, pods: int, pace: float) -> None:
     assert Deploy(pods, what, way, pace).play() == []
@@ -97,9 +100,33 @@ def test_a_slow_deploy_pages_nobody(what: str, way: str, pods: int, pace: float)
         ("another topic", "stop, then start", 6, 60, 3, 220),
         ("another strategy", "start, then stop", 6, 60, 3, 220),
         ("another filter", "stop, then start", 4, 150, 2, 400),
-        pytest.param("another topic", "two at a time", 6, 60, 4, 220, marks=pytest.mark.slow),
-        pytest.param("another strategy", "stop, then start", 5, 60, 1, 660, marks=pytest.mark.slow),
-        pytest.param("another topic", "start, then stop", 4, 600, 2, 660, marks=pytest.mark.slow),
+        pytest.param(
+            "another topic",
+            "two at a time",
+            6,
+            60,
+            4,
+            220,
+            marks=pytest.mark.slow("minutes and hours of a fleet are simulated"),
+        ),
+        pytest.param(
+            "another strategy",
+            "stop, then start",
+            5,
+            60,
+            1,
+            660,
+            marks=pytest.mark.slow("minutes and hours of a fleet are simulated"),
+        ),
+        pytest.param(
+            "another topic",
+            "start, then stop",
+            4,
+            600,
+            2,
+            660,
+            marks=pytest.mark.slow("minutes and hours of a fleet are simulated"),
+        ),
     ],
 )
 def test_one_that_stops_half_way_is_told(

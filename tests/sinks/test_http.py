@@ -84,7 +84,7 @@ def test_status_decides_where_the_body_breaks_off(body: bytes) -> None:
         assert meaning(failure(server.url)) == (False, False, None)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 @pytest.mark.parametrize("beginning", [b"", b"HTTP/1.1 2", OK + b"X-Slow: "])
 def test_whole_exchange_is_bounded(beginning: bytes) -> None:
     with Server(Answer(200, raw=beginning + b"x" * 1_000, pause_s=0.05)) as server:
@@ -93,7 +93,7 @@ def test_whole_exchange_is_bounded(beginning: bytes) -> None:
         assert time.monotonic() - began < 5
 
 
-@pytest.mark.slow
+@pytest.mark.slow("time-outs pass")
 def test_body_that_comes_byte_by_byte_does_not_change_what_the_status_said() -> None:
     with Server(Answer(200, raw=OK + b"Content-Length: 1000\r\n\r\n" + b"x" * 1_000, pause_s=0.01)) as server:
         post(server.url, b"{}", {}, 1.5)

@@ -13,7 +13,7 @@ from tests.spark.conftest import Tables
 from tests.spark.scenes import MINUTE, SECOND, watch
 from tests.spark.test_tables_doc import QUERIES, in_duckdb, in_spark
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.deep("tables of their own, written by Spark for a minute and more"), pytest.mark.spark]
 
 NOW = now_ms()
 STOPPED = NOW - 30 * MINUTE

@@ -12,7 +12,7 @@ from streaming.core.default_settings import DEFAULT_SETTINGS
 from tests.spark.pipeline import Pipeline, fleet, folded, lines_of
 from tests.spark_cluster import SparkCluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow("a job of its own"), pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
 DRIVE = """
 import json, sys

@@ -22,7 +22,7 @@ from tests.projections.story import NOW, TODAY, some_days
 from tests.spark.conftest import Tables
 from tests.tables.telling import Teller, health
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.deep("tables of their own, written by Spark for a minute and more"), pytest.mark.spark]
 
 KEEP = MaintainOptions(keep_days={"facts": 5})
 

@@ -16,7 +16,12 @@ from tests.damage import cut
 from tests.spark.pipeline import Pipeline, lines_of
 from tests.spark.test_kafka import send_events
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.deep("tables of their own, written by Spark for a minute and more"),
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.timeout(600),
+]
 
 
 @pytest.fixture

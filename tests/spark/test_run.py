@@ -22,7 +22,12 @@ from streaming.spark.job import prepare_to_take_over, run
 from streaming.spark.kafka_offsets import Brokers
 from tests.spark.pipeline import Pipeline, fleet, folded
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.deep("tables of their own, written by Spark for a minute and more"),
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.timeout(600),
+]
 ROOT = Path(__file__).parents[2]
 SERVE = """
 import sys

@@ -12,7 +12,11 @@ import pytest
 from streaming.spark import session
 from streaming.spark.session import TRIMMED, _without_secrets
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.deep("tables of their own, written by Spark for a minute and more"),
+    pytest.mark.spark,
+    pytest.mark.timeout(600),
+]
 ROOT = Path(__file__).parents[2]
 OWN_NAME = subprocess.run(["unshare", "--uts", "true"], capture_output=True).returncode == 0
 SAY = """

@@ -18,7 +18,7 @@ from streaming.wall_clock import now_ms
 from tests.spark.conftest import Tables
 from tests.tables.telling import DAY, HOUR, SECOND, Teller, health, millis, quarantined
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.deep("tables of their own, written by Spark for a minute and more"), pytest.mark.spark]
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8")
 QUERIES = dict(re.findall(r"^```sql ([\w-]+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))

@@ -28,7 +28,7 @@ def story() -> list[object]:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a shell is started")
 def test_the_charts_show_what_the_tables_hold(tmp_path: Path) -> None:
     from matplotlib import pyplot
 

@@ -91,7 +91,7 @@ def test_an_alert_is_one_row_from_pending_to_resolved(ask: Ask) -> None:
     assert found == [{"kind": "DUPLICATED", "state": "resolved"}, {"kind": "ORPHANED", "state": "firing"}]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a shell is started")
 def test_a_group_has_one_newest_status_and_a_cluster_one_newest_round(ask: Ask) -> None:
     assert rows(ask, "SELECT status FROM group_status_now") == [{"status": "findings"}]
     assert rows(ask, "SELECT cluster, is_stale FROM newest_rounds") == [{"cluster": "prod", "is_stale": False}]
@@ -161,7 +161,7 @@ def test_text_shows_times_lists_and_nulls(ask: Ask) -> None:
     assert [line.split() for line in out.splitlines() if "ORPHANED" in line] == [["ORPHANED", "[]", "null"]]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a shell is started")
 def test_text_ends_after_the_rows_that_somebody_reads(ask: Ask) -> None:
     _, out, _ = ask("-c", "SELECT * FROM range(201)")
     assert "199" in out

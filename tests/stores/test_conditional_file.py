@@ -15,7 +15,7 @@ from streaming.tables.storage import delta_uri
 from tests.stores.contention import winners
 from tests.stores.servers import LoopbackStore
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("an object store is started")
 
 
 def test_file_is_made_once_and_replaced_only_as_it_was_read(folder: str) -> None:

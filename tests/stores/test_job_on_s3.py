@@ -23,7 +23,7 @@ from tests.stores.servers import LoopbackStore
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.slow,
+    pytest.mark.slow("a Spark of its own"),
     pytest.mark.timeout(900),
     pytest.mark.skipif(bool(missing_jars()), reason=missing_jars()),
 ]

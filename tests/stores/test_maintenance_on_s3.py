@@ -13,7 +13,7 @@ from streaming.tables.storage import delta_uri
 from tests.projections.story import three_days
 from tests.stores.test_projections_on_s3 import commit
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("an object store is started")
 
 
 EVERY_VERSION = MaintainOptions(log_hours=-1)  # a checkpoint of now is old enough

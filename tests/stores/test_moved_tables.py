@@ -12,7 +12,7 @@ from streaming.tables.storage import delta_uri
 from tests.releases.kept import CLUSTER, RELEASES
 from tests.releases.test_tables import ALL, counted, rows_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("an object store is started")
 
 
 def copied(tables: Path, to: str) -> None:

@@ -19,7 +19,7 @@ from tests.projections.test_process import wait_until
 from tests.stores.servers import LoopbackStore
 from tests.tables.written import rows_of_facts
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("an object store is started")
 ROOT = Path(__file__).parents[2]
 
 PARENT = """

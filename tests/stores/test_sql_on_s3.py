@@ -13,7 +13,7 @@ from streaming.tables.storage import delta_uri
 from tests.projections.story import three_days
 from tests.tables.written import rows_of_facts
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("an object store is started")
 ROOT = Path(__file__).parents[2]
 COMMITS = 30  # so many files that pyarrow still reads ahead when the query has failed
 ENDS_WITHIN_S = 60

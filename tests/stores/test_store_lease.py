@@ -24,7 +24,7 @@ from streaming.standby import Standby, taken
 from streaming.tables.conditional_file import ConditionalFile
 from tests.stores.servers import LoopbackStore
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("an object store is started")
 KEY = "tables.path"
 ROOT = Path(__file__).parents[2]
 

@@ -10,7 +10,7 @@ import pytest
 from tests.systemd.booted import SYSTEMD, Booted
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.slow("a Spark of its own"),
     pytest.mark.timeout(300),
     pytest.mark.skipif(
         os.geteuid() != 0 or not SYSTEMD.exists() or shutil.which("unshare") is None,

@@ -163,7 +163,7 @@ def ends_in_order(process: "subprocess.Popen[bytes]", manager: Manager) -> None:
     assert process.wait(30) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a Spark of its own")
 @pytest.mark.parametrize("command", ["notify", "web"])
 def test_a_reader_of_tables_falls_silent_when_its_storage_hangs(
     command: str, tmp_path: Path, listening: Manager
@@ -177,7 +177,7 @@ def test_a_reader_of_tables_falls_silent_when_its_storage_hangs(
         assert listening.falls_silent(60)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a Spark of its own")
 def test_a_second_notifier_is_ready_while_it_waits_and_takes_over(tmp_path: Path, listening: Manager) -> None:
     commit(tmp_path / "tables" / "facts", [health()])
     words = ["notify", "--standby", "--config", configured(tmp_path)]
@@ -195,7 +195,7 @@ def test_a_second_notifier_is_ready_while_it_waits_and_takes_over(tmp_path: Path
         other.close()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a Spark of its own")
 def test_a_collector_falls_silent_when_its_output_hangs(tmp_path: Path, listening: Manager) -> None:
     pipe = tmp_path / "events.jsonl"
     os.mkfifo(pipe)
@@ -228,7 +228,7 @@ def test_a_collector_falls_silent_when_its_output_hangs(tmp_path: Path, listenin
     os.close(reader)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a Spark of its own")
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 def test_a_job_falls_silent_when_its_java_hangs(tmp_path: Path, listening: Manager) -> None:

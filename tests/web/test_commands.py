@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 COMMAND = re.compile(r'<code class="command">(.*?)</code><button type="button" class="copy"')
 
 
-@pytest.mark.slow
+@pytest.mark.slow("facts of a day are read, or a browser is started")
 def test_what_to_do_next_works_as_pasted(tables: Path, tmp_path: Path) -> None:
     (tmp_path / "my tables").symlink_to(tables)
     config = Config(tables=Tables(path=str(tmp_path / "my tables")), notify=Notify(state=str(tmp_path / "notifier")))

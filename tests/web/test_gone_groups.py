@@ -108,7 +108,7 @@ def test_the_scrape_loses_the_series_of_a_group_that_is_gone_and_no_counter_goes
     assert after.one("evenkeel_rebalances_total", cluster="prod") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.slow("facts of a day are read, or a browser is started")
 def test_100_000_names_that_come_and_go_leave_bounded_memory() -> None:
     known, each = Known(), 5_000
     for day in range(20):

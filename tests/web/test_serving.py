@@ -90,7 +90,7 @@ def test_an_address_that_this_machine_does_not_have_yet_may_be_there_later(host:
         listening_socket(host, 8400, "web.listen")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("facts of a day are read, or a browser is started")
 def test_prometheus_can_scrape_beside_the_pages(settings: WebSettings, port: int) -> None:
     with served(settings._replace(web=Web(listen=f"127.0.0.1:{port}"))):
         page(port)
@@ -103,7 +103,7 @@ def test_prometheus_can_scrape_beside_the_pages(settings: WebSettings, port: int
 UNFINISHED = b"POST /silence HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\ntoken="
 
 
-@pytest.mark.slow
+@pytest.mark.slow("facts of a day are read, or a browser is started")
 @pytest.mark.parametrize("unfinished", [UNFINISHED, UNFINISHED.replace(b"/silence", b"/plan"), UNFINISHED[:30]])
 def test_forms_that_are_never_sent_whole_keep_nobody_out(settings: WebSettings, port: int, unfinished: bytes) -> None:
     with served(settings._replace(web=Web(listen=f"127.0.0.1:{port}"))), ExitStack() as stack:

@@ -84,7 +84,7 @@ def test_a_group_is_told_once_when_its_facts_are_there(begun: tuple[Path, list[F
     assert [after > before for before, after in pairwise(numbers)] == [True, False, False]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a browser is started")
 @pytest.mark.parametrize("cut", ["before it began", "in the middle"])
 def test_a_group_is_shown_as_of_one_moment_though_the_tables_lack_facts(
     begun: tuple[Path, list[Fact]], cut: str, monkeypatch: pytest.MonkeyPatch

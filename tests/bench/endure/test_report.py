@@ -51,7 +51,7 @@ def test_results_are_kept_under_a_name_of_their_own_and_without_paths(tmp_path: 
     assert found == {LINES: '{"wrong": ["no file FOLDER/stage/x"]}\n', ABOUT: "{}"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a short measurement")
 @pytest.mark.parametrize("name", ["live-12", "fast-9"])
 def test_a_kept_page_is_made_again_of_its_lines(name: str, tmp_path: Path):
     unpack(KEPT / f"{name}.tar.xz", tmp_path)

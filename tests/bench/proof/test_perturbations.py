@@ -271,7 +271,7 @@ def test_a_slow_deploy_replaces_a_pod_that_was_started_again_meanwhile() -> None
 OF_OFFSETS = (operations.broker_crash, operations.reset_offsets)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a short measurement")
 def test_the_share_of_a_dead_connection_is_not_paged_whatever_else_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """All clients were restarted shortly before. The seed was found before offsets were put back in healthy runs."""
     before = [(one, weight) for one, weight in operations.OPERATIONS if one not in OF_OFFSETS]
@@ -367,7 +367,7 @@ def test_maintenance_pages_nobody() -> None:
     assert all(w.lasted_until(played.group.fleet.now) - w.from_ts < 30_000 for w in still)  # it is so on purpose
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a short measurement")
 def test_a_broadcasting_client_in_a_clustering_group_is_told() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(incidents, "draw", lambda *_, **__: [])
@@ -391,14 +391,14 @@ def lasts(name: str, *perturbations: str) -> Run:
         return play_incident("lasts", FAULT_NAMED[name], DEFAULT, is_perturbed=True)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a short measurement")
 def test_the_same_seed_is_the_same_perturbed_incident() -> None:
     assert play_incident("q", FAULT_NAMED["clings"], DEFAULT, is_perturbed=True) == play_incident(
         "q", FAULT_NAMED["clings"], DEFAULT, is_perturbed=True
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a short measurement")
 def test_what_lasts_is_told() -> None:
     run = lasts("not_taken_over", "second_collector")
     assert [one.kind for one in run.lasting] == [Kind.ORPHANED]
@@ -406,7 +406,7 @@ def test_what_lasts_is_told() -> None:
     assert run.perturbations == ("second_collector",)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a short measurement")
 def test_what_lasts_and_is_never_told_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings, "PROVEN_BY_REPORTS", ())
     monkeypatch.setattr(findings, "PROVEN_BY_OFFSETS", ())
@@ -456,7 +456,7 @@ def test_two_owners_that_do_not_say_so_are_not_wanted() -> None:
     assert [one.kind for one in LastingFaults(group, (), ()).expected([])] == [Kind.DUPLICATED]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a short measurement")
 def test_a_page_of_a_perturbed_healthy_group_is_false_unless_it_lasted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lasting_faults.LastingFaults, "confirms", lambda *_: False)
     monkeypatch.setattr(operations, "healthy_shape", lambda _: SHAPE)
@@ -471,13 +471,13 @@ def perturbed(seed: str, fault: str) -> Run:
     return play_incident(seed, ANY_FAULT_NAMED[fault], DEFAULT, is_perturbed=True)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a short measurement")
 def test_deploys_long_after_others_page_nobody() -> None:
     """Restarts at odd hours had kept what was known of an earlier deploy, so that this one was taken for none."""
     assert play_healthy("1/perturbed/healthy/4", DEFAULT_SETTINGS, is_perturbed=True).pages == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a short measurement")
 def test_queues_that_were_nobodys_are_no_slow_consumer_once_they_are_taken_over() -> None:
     run = perturbed("1/perturbed/123", "machine_lost")
     assert [page.kind for page in run.pages if page.kind == Kind.SLOW_CONSUMER] == []
@@ -491,7 +491,7 @@ def test_a_listener_that_hangs_is_told_though_the_clock_is_set_back() -> None:
     assert [page.is_true for page in run.pages] == [True]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a short measurement")
 def test_who_owns_what_is_known_again_soon_after_the_clock_was_set_back() -> None:
     """Clients confirm what they said before, so queues without an owner are not taken for those of a slow listener."""
     run = perturbed("99/perturbed/14", "lock_stuck")

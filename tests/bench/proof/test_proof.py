@@ -90,7 +90,7 @@ def test_what_is_due_goes_by_the_timers_that_the_detector_is_given() -> None:
     assert small("stopped", Settings(timing=replace(DEFAULT_TIMING, stall_ms=600_000))).expected == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a short measurement")
 def test_clients_that_are_replaced_by_others_that_differ_may_be_a_deploy_that_goes_on() -> None:
     no_wait = Settings(timing=replace(DEFAULT_TIMING, deploy_wait_ms=0))
     at_once, later = small("mixed_strategies", no_wait).expected[0], small("mixed_strategies").expected[0]
@@ -150,7 +150,7 @@ def test_where_rebalance_hangs_what_else_has_changed_is_a_right_name_too() -> No
     assert (orphaned.causes, orphaned.cause) == (("MEMBER_GONE", "UNEXPLAINED"), "MEMBER_GONE")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a short measurement")
 @pytest.mark.timeout(900)
 def test_two_owners_need_not_be_found_while_members_change_as_often_as_they_are_asked() -> None:
     """Nor is a page false that says what was so until a moment ago."""
@@ -231,7 +231,7 @@ def two_causes_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(comparison, "explain", explain)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a short measurement")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("breaking", "figure"),

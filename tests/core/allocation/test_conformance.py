@@ -64,12 +64,12 @@ def with_one_answer_wrong(line: Line) -> Line:
     return wrong
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_every_answer_of_rocketmq_is_ours() -> None:
     assert run_file(VECTORS) == (0, ["cases 1021", "allocations 5333", "mismatches 0"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_one_wrong_answer_in_every_case_is_found_in_every_case(
     lines: list[Line], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,7 +80,7 @@ def test_one_wrong_answer_in_every_case_is_found_in_every_case(
     assert [line.split()[1] for line in printed if line.startswith("mismatch ")] == [line["id"] for line in lines]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_one_wrong_answer_among_all_is_found(lines: list[Line], run: Run) -> None:
     code, printed = run(*lines[:500], with_one_answer_wrong(lines[500]), *lines[501:])
     assert code == 1
@@ -211,7 +211,7 @@ def test_a_malformed_line_is_named_in_one_line(lines: list[Line], run: Run) -> N
         assert fault in printed[0]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_file_that_cannot_be_read_is_not_a_file_without_mismatches(tmp_path: Path) -> None:
     whole = VECTORS.read_bytes()
     files = {

@@ -78,7 +78,7 @@ def answer_in_one_pass(
 
 @settings(deadline=None, max_examples=250)
 @given(ANY, st.just([]) | QUEUES, st.lists(NAMES | st.just(""), max_size=9))
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_one_pass_says_what_each_client_says(
     strategy: Strategy, queues: list[MessageQueue], client_ids: list[str]
 ) -> None:

@@ -50,7 +50,7 @@ def in_one_pass(strategy: Strategy, case: Case) -> Allocation | AllocationError:
         return thrown
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_the_vectors_are_all_there() -> None:
     cases = [case for case, _ in answered()]
     assert len(cases) == 1021
