@@ -89,6 +89,7 @@ class Alive(BaseHTTPRequestHandler):
         self.end_headers()
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 def test_the_health_check_asks_whether_the_process_lives() -> None:
     (check,) = values("HEALTHCHECK")
     python, *words = json.loads(check.partition("CMD ")[2])

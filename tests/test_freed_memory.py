@@ -34,6 +34,7 @@ def kept_and_given_back_mb() -> tuple[float, float]:
     return kept - at_first, kept - resident_mb()
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 def test_what_was_freed_goes_back_to_the_system() -> None:
     """In a process of its own: one that has done other things may have free memory before, and takes that."""
     if not hasattr(ctypes.CDLL(None), "malloc_trim"):

@@ -32,6 +32,7 @@ def of_group(seq: int, status: str, brokers: int = 1) -> Fact:
     ))  # fmt: skip
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 @settings(max_examples=20)
 @given(st.randoms(use_true_random=False))
 def test_order_and_repetition_change_nothing(random: Random) -> None:

@@ -36,6 +36,7 @@ def test_console_script_runs_our_main() -> None:
     assert done.stdout.split()[:2] == ["evenkeel", __version__]
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 def test_nobody_is_sent_to_a_package_of_another_project() -> None:
     """PyPI's evenkeel is not this one. What is installed beside ours is named itself."""
     folders = ("streaming", "conf", "docs", "scripts", "tests")
@@ -50,6 +51,7 @@ def test_every_folder_of_code_is_a_package() -> None:
     assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
     """What comes only because another package needs it may be gone with that one's next version."""
     ours = {"streaming", "schemas"}

@@ -85,6 +85,7 @@ def test_hidden_once_masked_for_good() -> None:
     assert masked("k7Q2x9mV4tR8") == "k7Q2x9mV4tR8"
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 def test_page_of_a_megabyte_is_masked_in_a_moment() -> None:
     mask = SecretMask(f"k7Q2x9mV4tR8{n:04}" for n in range(30))
     page = "<td>orders &amp; more, %20 and so on</td>\n" * 25_000

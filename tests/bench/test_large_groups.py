@@ -88,6 +88,7 @@ def test_a_further_topic_is_not_dearer_the_more_topics_and_members_there_are(nam
     assert calls[1] - calls[0] < CALLS_A_TOPIC * TOPICS
 
 
+@pytest.mark.deep("a short measurement")
 def test_a_busy_queue_is_not_searched_among_all_busy_queues_of_its_owner() -> None:
     """A search in a list is one call, however long the list is."""
     taking = Taking("AllocateMessageQueueAveragely")

@@ -34,6 +34,7 @@ def test_help_and_version_import_nothing_heavy(words: list[str]) -> None:
     assert imported_by(*words) == set()
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 def test_help_is_quick() -> None:
     """By the processor's time, since the clock's depends on who else is at work."""
     took = []

@@ -50,6 +50,7 @@ def test_before_anything_else_is_installed(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "my.toml"], "nothing is written"
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 def test_something_is_wrong(cluster: FakeCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["doctor", "--config", written(tmp_path, f"{NOWHERE};{cluster.namesrv[0]}"), "--for", "collect", "--json"]
     assert main(words) == 1

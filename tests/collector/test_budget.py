@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,6 +42,7 @@ class Sender:
         self.budget.note(self, 0)
 
 
+@pytest.mark.slow("many rounds are asked")
 @given(st.lists(st.integers(1, LONGEST), min_size=1, max_size=30), st.data())
 def test_memory_is_bounded_and_every_answer_ends(lengths: list[int], data: st.DataObject) -> None:
     budget = Budget(MOST)

@@ -30,6 +30,7 @@ documents = st.recursive(
 keys = st.text() | st.integers() | st.dictionaries(st.text(), st.integers() | st.text(), max_size=3)
 
 
+@pytest.mark.slow("many rounds are asked")
 @given(documents, st.sampled_from([None, 1, "\t"]), st.booleans())
 def test_standard_document_reads_as_the_standard_library_reads_it(
     document: object, indent: int | None, ascii_only: bool
@@ -40,6 +41,7 @@ def test_standard_document_reads_as_the_standard_library_reads_it(
         assert loads(text.encode()) == json.loads(text)
 
 
+@pytest.mark.slow("many rounds are asked")
 @given(st.lists(st.tuples(keys, documents), max_size=4, unique_by=lambda pair: json.dumps(pair[0])))
 def test_numbers_and_objects_are_keys(members: list[tuple[object, object]]) -> None:
     body = "{" + ",".join(f"{json.dumps(key)}:{json.dumps(value)}" for key, value in members) + "}"

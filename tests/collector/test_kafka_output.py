@@ -250,6 +250,7 @@ def silent_server() -> Iterator[str]:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
 
 
+@pytest.mark.slow("many rounds are asked")
 @pytest.mark.parametrize("kind", [KafkaAdminClient, KafkaConsumer, KafkaProducer])
 def test_a_client_of_a_server_that_never_answers_leaves_no_socket_and_no_thread(kind: Any, silent_server: str) -> None:
     gc.collect()  # what other tests left, or it would be counted before and not after

@@ -80,6 +80,7 @@ def test_what_is_no_table_of_queues_is_unreadable(table: str) -> None:
     assert outcome(queue_tables.running_info, f'{{"mqTable":{table}}}'.encode()) is None
 
 
+@pytest.mark.slow("many rounds are asked")
 def test_a_body_of_nothing_but_quotes_does_not_take_much_memory() -> None:
     body = b'{"mqTable":{{' + b'""' * 2_000_000
     tracemalloc.start()
@@ -90,6 +91,7 @@ def test_a_body_of_nothing_but_quotes_does_not_take_much_memory() -> None:
         tracemalloc.stop()
 
 
+@pytest.mark.slow("many rounds are asked")
 def test_a_table_without_an_end_does_not_take_long() -> None:
     row = b'{"topic":"T","brokerName":"b","queueId":1}:{"droped":false},'
     for text in (b'{"mqTable":{' + row * 40_000, b'{"mqTable":{{' * 100_000, b'{"mqTable":{{"' + b'","' * 400_000):

@@ -244,6 +244,7 @@ def test_the_first_that_reaches_rocketmq_again_asks_it() -> None:
     assert [1000 < at_s <= 1010 for at_s in group.moved_s] == [True]
 
 
+@pytest.mark.deep_rows("many rounds are asked")
 @pytest.mark.parametrize("seed", range(10))
 def test_no_network_makes_a_cluster_bounce(seed: int) -> None:
     """Each collector reaches RocketMQ for a random time, then does not for another one, for three hours."""

@@ -313,6 +313,7 @@ def changing_heartbeats() -> list[list[AnyEvent]]:
     return found
 
 
+@pytest.mark.slow("many rounds are asked")
 def test_heartbeats_are_the_same_as_if_each_was_looked_at_in_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
     found = changing_heartbeats()
     assert sum(isinstance(event, Heartbeat) for events in found for event in events) > 20

@@ -176,6 +176,7 @@ def is_given(call: ast.Call, place: int, field: str) -> bool:
     return is_open or len(call.args) > place or any(given.arg == field for given in call.keywords)
 
 
+@pytest.mark.slow("every key is read from a file")
 def test_no_field_has_a_number_that_all_who_make_it_overwrite() -> None:
     made = calls()
     overwritten = [

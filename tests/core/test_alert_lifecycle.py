@@ -221,6 +221,7 @@ def test_a_group_that_is_gone_for_an_hour_resolves_its_alerts_as_gone() -> None:
     assert fleet.state.alerts == []
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_gone_is_counted_from_when_the_group_left_not_from_when_evidence_was_lost() -> None:
     fleet = duplicated()
     for one in fleet.instances:
@@ -243,6 +244,7 @@ def test_a_group_that_comes_back_in_time_goes_on_with_its_alert() -> None:
     assert reasons(fleet, "DUPLICATED") == [*FOUND_AND_FIRED, ("firing", "evidence_lost"), ("firing", "evidence_back")]
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_nothing_is_gone_while_a_broker_is_not_covered() -> None:
     fleet = duplicated()
     fleet.down.add("a")
@@ -369,6 +371,7 @@ def test_every_reason_is_told_by_some_test_of_this_folder() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.parametrize(("away", "after"), [(300, []), (HOUR + 300, [("resolved", "gone")])])
 def test_an_alert_outlives_the_route_s_loss_of_a_broker_that_is_down(away: float, after: list[tuple[str, str]]) -> None:
     """Name servers drop it after two minutes; what was wrong there is not known to be right for that."""

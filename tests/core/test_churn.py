@@ -32,6 +32,7 @@ def first_fired(fleet: Fleet) -> dict[str, float]:
     return fired
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("same_id", [True, False], ids=["same id", "new id each time"])
 @pytest.mark.parametrize("period", [20, 60, 80])
 def test_a_client_that_comes_and_goes_within_minutes_is_told_within_minutes(period: float, same_id: bool) -> None:

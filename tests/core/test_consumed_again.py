@@ -117,6 +117,7 @@ def test_it_ends_five_minutes_after_the_last_message_came_back() -> None:
     assert fleet.status().status == "healthy"
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_page_stays_one_while_the_share_goes_up_and_down() -> None:
     fleet = Returning()
     for _ in range(3):
@@ -125,6 +126,7 @@ def test_a_page_stays_one_while_the_share_goes_up_and_down() -> None:
     assert fleet.steps() == [("pending", "info"), ("firing", "info"), ("firing", "warning")]
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.parametrize("come_back", [2, 8, 14])
 def test_a_few_that_are_refused_are_healthy_for_hours(come_back: int) -> None:
     fleet = Returning()
@@ -133,6 +135,7 @@ def test_a_few_that_are_refused_are_healthy_for_hours(come_back: int) -> None:
     assert fleet.status().status == "healthy"
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_some_that_are_refused_call_nobody() -> None:
     fleet = Returning()
     fleet.play(3_600, come_back=TAKEN // 3)
@@ -245,6 +248,7 @@ def test_offsets_that_are_not_read_leave_it_open() -> None:
     assert (fleet.alert(KIND).state, fleet.alert(KIND).stale) == ("firing", True)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_offsets_that_are_not_read_for_long_end_it_as_gone_and_not_as_right() -> None:
     fleet = Returning()
     fleet.play(500, come_back=2 * TAKEN)
@@ -300,6 +304,7 @@ def test_which_topic_a_retry_topic_is_of(topic: str, popped: str | None) -> None
 Growth = st.lists(st.tuples(st.integers(5, 100), st.integers(0, 50)), max_size=60)  # seconds until a reading, messages
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @settings(max_examples=200, deadline=None)
 @given(Growth)
 def test_every_message_that_came_back_in_two_periods_is_counted_once(growth: list[tuple[int, int]]) -> None:

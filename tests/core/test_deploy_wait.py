@@ -28,6 +28,7 @@ def fired_at(fleet: Fleet) -> list[float]:
     return [at for at, _, reason in fleet.alerts() if reason == "held_long_enough"]
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("gap", [5, 15])
 @pytest.mark.parametrize(("count", "pace"), [(3, 20), (10, 20), (4, 60), (8, 60), (4, 120), (3, 190)])
 def test_a_deploy_that_makes_progress_pages_nobody(count: int, pace: float, gap: float) -> None:
@@ -38,6 +39,7 @@ def test_a_deploy_that_makes_progress_pages_nobody(count: int, pace: float, gap:
     assert "waits_for_deploy" in [reason for _, _, reason in fleet.alerts()] or pace <= 20
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("rest", [60, 180, 280])
 def test_a_deploy_some_at_a_time_pages_nobody_however_long_it_rests_between(rest: float) -> None:
     fleet = old_ones(6)
@@ -61,6 +63,7 @@ def test_nor_one_that_starts_the_new_ones_first() -> None:
     assert fired_at(fleet) == []
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("pace", [20, 60, 120])
 def test_one_that_stopped_is_known_by_its_pace(pace: float) -> None:
     """Nothing has changed for more than twice as long as from one change to the next."""
@@ -194,6 +197,7 @@ def test_two_processes_under_one_id_wait_for_no_deploy() -> None:
     assert min(at for at, state, _ in fleet.alerts("DUPLICATED") if state == "firing") <= doubled + 110
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("rest", [100, 150, 240])
 @pytest.mark.parametrize("restarts", [1, 4])
 def test_a_deploy_after_all_have_started_and_some_were_restarted_is_one_too(restarts: int, rest: float) -> None:
@@ -334,6 +338,7 @@ def test_queues_without_an_owner_are_a_warning_once_messages_have_waited_three_m
     assert (alert.deploy_since_ts or 0) - T0 == pytest.approx(began * 1000, abs=10_000)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_it_becomes_critical_once_the_deploy_is_waited_for_no_longer() -> None:
     fleet, _ = deploy_that_drops_a_topic(4)
     fleet.run(400)

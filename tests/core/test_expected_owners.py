@@ -2,6 +2,8 @@
 
 import tracemalloc
 
+import pytest
+
 from streaming.core.evidence.expected_owners import KEPT_ASKS, KEPT_BYTES, KeptOwners
 
 AVG = ("AVG", b"{}")
@@ -18,6 +20,7 @@ def test_what_is_asked_again_is_not_computed_again() -> None:
     assert kept.get(asked(1)) is kept.get(asked(1))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_large_groups_that_change_all_the_time_keep_within_the_bound() -> None:
     kept = KeptOwners(2_000_000, KEPT_ASKS)
     tracemalloc.start()

@@ -196,6 +196,7 @@ def test_a_topic_that_nobody_subscribes_to_any_more_may_be_unreadable() -> None:
     assert group_findings(fleet) == set()
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_unreadable_queues_of_a_group_that_is_gone_are_nobodys_concern() -> None:
     fleet = healthy()
     fleet.route("T", a=(2, 4, 6), b=4)
@@ -219,6 +220,7 @@ def test_nor_are_those_of_a_group_that_was_gone_before_it_was_first_seen() -> No
     assert fleet.fired() == set()
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_while_a_broker_is_silent_a_group_is_not_known_to_be_gone() -> None:
     fleet = healthy()
     fleet.route("T", a=(2, 4, 6), b=4)
@@ -272,6 +274,7 @@ def test_an_empty_group_is_no_news_after_an_hour() -> None:
     assert fleet.alerts("NO_MEMBERS")[-1][1:] == ("resolved", "gone")
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_group_that_is_always_on_is_news_for_ever() -> None:
     fleet = healthy(settings=ALWAYS_ON)
     fleet.leave("x", "y")
@@ -414,6 +417,7 @@ def test_a_group_that_may_be_empty_by_configuration_is_missed_once_that_is_over(
     assert alert.observed.no_member_listed.allowed_ms == 4_200_000
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(("up", "down", "consumes"), [(40, 60, False), (200, 200, False), (40, 200, True)])
 def test_clients_that_restart_in_a_loop_are_no_schedule(up: float, down: float, consumes: bool) -> None:
     fleet = Fleet()
@@ -428,6 +432,7 @@ def test_clients_that_restart_in_a_loop_are_no_schedule(up: float, down: float, 
     assert expected_back_by(fleet.group) == pytest.approx(T0 + 1_000 * (left + 120), abs=10_000)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_outages_that_last_differently_are_no_schedule() -> None:
     fleet = Fleet()
     for down in (600, 3000, 300, 2400):
@@ -438,6 +443,7 @@ def test_outages_that_last_differently_are_no_schedule() -> None:
     assert len(no_members_at(fleet, 0)) == 4
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_group_that_is_always_on_is_missed_though_it_has_come_back_before() -> None:
     fleet = hourly(4, settings=ALWAYS_ON)
     left = fleet.now
@@ -537,6 +543,7 @@ def test_a_deploy_and_its_rollback_after_a_restart_are_no_storm() -> None:
     assert ("", "REBALANCE_STORM") in fleet.firing()
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("up", [30, 150, 320])
 @pytest.mark.parametrize("pause", [0, 5, 20])
 @pytest.mark.parametrize("count", [4, 8])

@@ -63,6 +63,7 @@ def test_a_blocked_head_is_told_within_120_s_and_calls_nobody_yet(consume_type: 
     assert fleet.fired() == {("T", KIND)}
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_after_five_minutes_it_is_a_warning_and_it_ends_when_something_is_acknowledged() -> None:
     fleet = fifo()
     block(fleet, "a0")

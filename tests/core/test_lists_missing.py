@@ -25,6 +25,7 @@ def first_fired(fleet: Fleet, kind: str) -> float:
     return min((at for at, state, _ in fleet.alerts(kind) if state == "firing"), default=float("inf"))
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("offsets", [True, False], ids=["offsets are told", "nor offsets"])
 @pytest.mark.parametrize("period", [40, 60, 85, 120, 175])
 @pytest.mark.parametrize("fault", ["STALLED", "DUPLICATED", "ORPHANED"])

@@ -1,5 +1,7 @@
 """A collector that has just started, and knows of no group whether it had members, looks at all of them."""
 
+import pytest
+
 from schemas.facts import AlertFact
 from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
@@ -73,6 +75,7 @@ def test_an_alert_that_fired_is_stale_and_then_gone() -> None:
     assert fleet.told(AlertFact)[-1].payload.reason == "gone"
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_any_cut_gives_the_same_of_groups_known_and_unknown() -> None:
     known, unknown = Fleet(group="known", rate=0), Fleet(group="unknown")
     left(known)

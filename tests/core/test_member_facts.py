@@ -228,6 +228,7 @@ def consistent(state: GroupState) -> bool:
     )
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.parametrize("seed", range(2))
 def test_over_hours_of_joins_and_leaves_the_state_stays_small_and_is_that_of_a_fresh_one(seed: int) -> None:
     """5.x client ids change at every restart: each join is a new client."""

@@ -138,6 +138,7 @@ def test_a_broker_that_no_client_ever_reached_is_found() -> None:
     assert fleet.alert("UNPOLLED").state == "firing"
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_an_idle_group_without_messages_is_never_found_unpolled() -> None:
     fleet = settled(rate=0)
     fleet.silence("a", "b")
@@ -189,6 +190,7 @@ def test_messages_that_are_given_out_again_are_messages_taken() -> None:
     assert "UNPOLLED" in fleet.kinds()["b"]
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_ten_minutes_end_in_one_page_not_in_two() -> None:
     fleet = settled()
     fleet.silence("a")
@@ -310,6 +312,7 @@ def test_what_called_nobody_three_times_does_not_keep_a_page_open() -> None:
     assert alert.observed.fired_times is None
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_page_that_comes_for_the_third_time_stays_open_though_it_begins_as_a_hint() -> None:
     fleet = Popping()
     fleet.polls = dict.fromkeys(BROKERS, 0)
@@ -426,6 +429,7 @@ def test_polls_that_change_are_told_every_five_minutes_at_most_and_others_each_h
         assert (len(fleet.told(GroupFact)) - before > 6) is (rate > 0)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_polls_of_the_past_are_neither_told_nor_kept() -> None:
     """The group consumes otherwise by now: brokers are asked no more how many polls wait."""
     fleet = settled(rate=0)
@@ -568,6 +572,7 @@ def test_a_proxy_that_has_lost_its_clients_within_seconds_was_restarted(left: tu
     assert fleet.called() == {("T", "UNPOLLED")}
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_proxy_that_was_removed_long_ago_proves_nothing() -> None:
     fleet = busy(orderly=True)
     fleet.run(120)
@@ -741,6 +746,7 @@ def test_a_lone_proxy_that_restarts_again_and_again_hides_no_end() -> None:
     assert fleet.firing() == {("", "NO_MEMBERS")}
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(
     ("language", "others", "after_s"),
     [("JAVA", (), 120), ("DOTNET", (), 330), ("DOTNET", (B,), 330), ("PYTHON", (B,), 630)],
@@ -881,6 +887,7 @@ def test_rules(fields: dict[str, object], kind: Kind) -> None:
 FLAGS = [name for name, value in asdict(SILENT).items() if isinstance(value, bool)]
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @settings(max_examples=300, deadline=None)
 @given(st.tuples(*(st.booleans() for _ in FLAGS)), st.integers(0, 120_000), st.sampled_from([None, AWAY]))
 def test_nothing_is_unpolled_without_waiting_messages_and_enough_silence(

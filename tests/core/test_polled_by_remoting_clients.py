@@ -222,6 +222,7 @@ def test_a_client_that_is_full_of_messages_is_not_silent(settled: Any, kind: str
     assert fleet.called() == {("T", "STALLED")}
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_nobody_is_called_when_the_setting_changes() -> None:
     """Brokers are asked about both for a while; then about single queues only."""
     fleet = at_any(rate=1)

@@ -52,6 +52,7 @@ def test_in_flight_is_not_known_unless_all_brokers_say_it(said: dict[str, int]) 
     assert last(fleet) == (False, None, None)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.parametrize(("broker", "known"), [("a", True), ("c", False)])
 def test_polls_at_a_single_queue_hide_no_number_of_all_queues_there(broker: str, known: bool) -> None:
     """And where clients poll single queues only, there is no such number."""

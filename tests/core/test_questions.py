@@ -40,6 +40,7 @@ def questions() -> Iterator[tuple[str, ast.FunctionDef]]:
                 yield f"{path.relative_to(CORE)}:{node.name}", node
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_what_is_named_like_a_question_writes_nothing() -> None:
     named = dict(questions())
     assert len(named) > 100

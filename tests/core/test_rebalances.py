@@ -118,6 +118,7 @@ def test_queue_milliseconds_with_two_owners_and_with_none() -> None:
     assert (told.duplicated_ms, told.orphaned_ms) == (15_000, 15_000)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_one_that_never_ends_is_given_up_after_ten_minutes() -> None:
     fleet = healthy()
     fleet.own("y", "a0 b0-3")

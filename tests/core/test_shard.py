@@ -120,6 +120,7 @@ def kept_of(fleet: Fleet, records: list[Record]) -> float:
     return size_of(fold(blob, records, DEFAULT_SETTINGS).blob) / size_of(blob)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.parametrize("days", [6, 7.02, 8, 30])
 def test_it_does_not_matter_whether_a_shard_has_forgotten_a_group_that_comes_back(days: float) -> None:
     fleet = gone()
@@ -148,6 +149,7 @@ def test_a_group_that_comes_back_after_long_starts_afresh_with_what_its_first_ro
     assert [client.client_id for client in fleet.state.clients] == ["z"]
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_what_waits_for_the_clock_still_waits_when_the_rest_is_forgotten() -> None:
     fleet = gone()
     fleet.say_route(at=fleet.now + 600)
@@ -160,6 +162,7 @@ def test_what_waits_for_the_clock_still_waits_when_the_rest_is_forgotten() -> No
     assert state.topics == []
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_events_that_got_lost_while_a_group_was_silent_are_noticed_though_it_was_forgotten() -> None:
     fleet = gone()
     blob = fold(None, records_of(fleet.events), DEFAULT_SETTINGS).blob
@@ -174,6 +177,7 @@ def test_events_that_got_lost_while_a_group_was_silent_are_noticed_though_it_was
     assert (lost.payload.expected_seq, lost.payload.received_seq) == (left, left + 3)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_what_was_forgotten_once_is_not_looked_at_again() -> None:
     blob = fold(None, records_of(gone().events), DEFAULT_SETTINGS).blob
     blob = fold(blob, going_on(8), DEFAULT_SETTINGS).blob
@@ -196,6 +200,7 @@ def test_a_group_that_has_had_no_round_yet_is_not_forgotten() -> None:
     assert kept_of(fleet, going_on(30)) == 1
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_groups_of_another_cluster_are_not_forgotten_for_this_ones_time() -> None:
     assert kept_of(gone(), going_on(30, cluster="other")) == 1
 

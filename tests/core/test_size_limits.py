@@ -75,6 +75,7 @@ def test_many_topics_together_are_bounded_too() -> None:
     assert sum(hosted.read for topic in group.group.state.topics for hosted in topic.hosts) == QUEUES_AT_MOST
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.timeout(60)
 def test_reports_and_offsets_of_queues_that_nobody_has_do_not_fill_the_state_while_no_round_comes() -> None:
     group = Taking()

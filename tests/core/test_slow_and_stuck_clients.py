@@ -21,6 +21,7 @@ def found_of(fleet: Fleet, queue: str) -> set[str]:
 # --- a listener that hangs
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("orderly", [False, True])
 @pytest.mark.parametrize("reports_pull_offsets", [True, False])
 @pytest.mark.parametrize("hung", ["a0", "a0-3", "a0-3 b0-3"])
@@ -55,6 +56,7 @@ def test_one_message_that_nobody_finishes_is_told_too() -> None:
     assert "unconsumed messages" in said(fleet.alert("SLOW_CONSUMER"))
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("reports_pull_offsets", [True, False])
 @pytest.mark.parametrize("answers", [True, False])
 @pytest.mark.parametrize("rate", [1, 50])
@@ -145,6 +147,7 @@ def test_a_request_that_timed_out_turns_nothing_slow_into_a_stall(times: int) ->
     assert [reason for _, _, reason in fleet.alerts()] == ["found", "held_long_enough"]
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("busy", [0, 9])
 @pytest.mark.parametrize("reports_pull_offsets", [True, False])
 def test_a_client_that_is_stopped_is_stalled_soon_whatever_it_held(busy: int, reports_pull_offsets: bool) -> None:
@@ -226,6 +229,7 @@ def test_who_has_room_for_more_and_pulls_none_has_stopped() -> None:
 # --- what is read in the wrong order
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("after", [0, 4, 9, 14, 19])
 @pytest.mark.parametrize("reports_pull_offsets", [True, False])
 def test_who_has_just_finished_is_judged_by_offsets_that_follow(reports_pull_offsets: bool, after: int) -> None:

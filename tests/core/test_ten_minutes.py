@@ -89,6 +89,7 @@ def test_one_that_restarts_while_the_others_consume_leaves_its_queues_unread() -
     assert first_told(fleet, began) <= FLOOR + READING
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_group_whose_members_are_replaced_all_the_time_is_told_of_what_nobody_consumes() -> None:
     """Each change begins a new grace, a deploy is waited for, and no report ever counts."""
     fleet = healthy(200, clients="uvwxyz")
@@ -141,6 +142,7 @@ def test_they_do_not_run_while_a_broker_is_away() -> None:
 # --- what the group intends
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_they_begin_when_the_group_may_consume_again() -> None:
     """consumeEnable false for maintenance, then true: clients pull again some seconds later."""
     fleet = healthy(200)
@@ -155,6 +157,7 @@ def test_they_begin_when_the_group_may_consume_again() -> None:
     assert fleet.fired() == set()
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_and_a_group_that_does_not_begin_to_consume_is_told() -> None:
     fleet = healthy(200)
     fleet.round_fields = {"consume_enable": False}
@@ -258,6 +261,7 @@ def test_a_stopped_client_is_told_beside_queues_that_are_owned_twice_now_and_the
 # --- in hand
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_batches_of_clients_that_stopped_answering_are_no_fault() -> None:
     """Batches of 100 s. The broker shows that up to 1,000 messages are pulled."""
     fleet = Fleet(rate=20)
@@ -297,6 +301,7 @@ def test_pull_clients_that_store_their_offset_every_ten_minutes(reports_pull_off
     assert [ts for ts, state, reason in fleet.alerts() if ts > learned and reason == "found"] == []
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_pull_group_that_begins_at_the_end_has_committed_nothing_of_idle_queues() -> None:
     """DefaultLitePullConsumer from the last offset: brokers say 0 until it gets the first message of a queue."""
     fleet = Fleet(rate=0)
@@ -330,6 +335,7 @@ def test_what_the_owner_before_pulled_is_not_in_the_hands_of_a_tool() -> None:
     assert ("T", "STALLED") in fleet.fired()
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.parametrize("reports_pull_offsets", [True, False])
 def test_no_alert_becomes_more_severe_because_a_round_has_passed(reports_pull_offsets: bool) -> None:
     fleet = Fleet(progress_every=20)
@@ -397,6 +403,7 @@ def test_members_that_are_back_and_consume_nothing_are_told() -> None:
     assert fleet.firing() == {("T", "STALLED")}
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_group_that_restarts_in_a_loop_and_was_told_as_empty_stays_told() -> None:
     fleet = healthy(200, clients="x")
     fleet.stick()
@@ -406,6 +413,7 @@ def test_a_group_that_restarts_in_a_loop_and_was_told_as_empty_stays_told() -> N
     assert fleet.firing()
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_queue_that_is_owned_now_and_then_and_never_consumed_is_told_beside_an_alert_that_says_something_else() -> (
     None
 ):

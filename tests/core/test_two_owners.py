@@ -47,6 +47,7 @@ def first_fired(fleet: Fleet, kind: str = "DUPLICATED") -> float:
     return min((at for at, _, why in fleet.alerts(kind) if why == "held_long_enough"), default=float("inf"))
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize(("up", "down"), LOOPS)
 def test_two_owners_are_told_while_another_crashes_again_and_again(up: float, down: float, phase: float) -> None:
@@ -59,6 +60,7 @@ def test_two_owners_are_told_while_another_crashes_again_and_again(up: float, do
     assert {client.client_id for client in alert.clients} >= {"10.0.0.1@1", "10.0.0.2@1"}
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(("up", "down"), [(5, 5), (10, 10), (5, 15), *LOOPS])
 def test_two_instances_under_one_id_are_told_however_often_another_crashes(up: float, down: float) -> None:
     """No rebalance takes a queue from one of them and gives it to the other, so changes of members explain nothing."""
@@ -70,6 +72,7 @@ def test_two_instances_under_one_id_are_told_however_often_another_crashes(up: f
     assert fleet.alert("DUPLICATED").cause == "SAME_CLIENT_ID"
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize(("up", "down"), [(5, 5), (10, 10), (5, 15), *LOOPS])
 def test_one_that_is_started_again_is_not_two_though_brokers_keep_its_dead_connection(
@@ -95,6 +98,7 @@ def test_it_is_not_forgotten_over_a_restart() -> None:
     assert first_fired(fleet) <= 60 + 240
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("same_id", [True, False], ids=["same id", "new id each time"])
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize(("up", "down"), [(5, 5), (10, 10), (5, 15), *LOOPS])

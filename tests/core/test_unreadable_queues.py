@@ -77,6 +77,7 @@ def test_where_it_was_known_before_it_still_is() -> None:
 # --- evidence that goes away
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.parametrize(("away", "after"), [(600, []), (HOUR + 100, [("resolved", "gone")])])
 def test_evidence_that_went_away_with_its_broker_says_nothing(away: float, after: list[tuple[str, str]]) -> None:
     """Name servers drop a broker that dies at once."""

@@ -2,6 +2,8 @@
 
 from itertools import pairwise
 
+import pytest
+
 from schemas.facts import AlertFact
 from streaming.core.alerts.phases import AlertReason
 from streaming.core.default_settings import DEFAULT_TIMING
@@ -18,6 +20,7 @@ def waiting_now(fleet: Fleet, alert: AlertFact) -> int:
     return sum(o.broker - o.consumer for q, o in fleet.offsets.items() if (q.broker_name, q.queue_id) in names)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_the_number_of_an_open_alert_is_right_to_a_tenth_or_a_minute_old() -> None:
     """4 messages a second and queue arrive: without news the alert would go on saying what waited when it fired."""
     fleet = not_taken_over().run(90)
@@ -30,6 +33,7 @@ def test_the_number_of_an_open_alert_is_right_to_a_tenth_or_a_minute_old() -> No
         assert true - alert.waiting <= max(0.1 * alert.waiting + 4 * 15 * len(alert.queues), arrive_in_a_minute)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_news_of_it_come_at_most_once_a_minute_and_more_rarely_as_the_number_grows() -> None:
     fleet = not_taken_over().run(3_600)
     told = [ts for ts, alert in of(fleet, "ORPHANED") if alert.reason == AlertReason.WAITING_CHANGED]
@@ -39,6 +43,7 @@ def test_news_of_it_come_at_most_once_a_minute_and_more_rarely_as_the_number_gro
     assert len(told) <= 32
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_number_that_stays_is_said_again_after_ten_minutes() -> None:
     fleet = not_taken_over().run(90)
     fleet.rate = 0
@@ -48,6 +53,7 @@ def test_a_number_that_stays_is_said_again_after_ten_minutes() -> None:
     assert told[-1][1].waiting == told[-2][1].waiting
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_without_new_offsets_nothing_is_said_anew_and_the_old_time_stays() -> None:
     fleet = not_taken_over().run(90)
     fleet.no_offsets = {"a", "b"}

@@ -84,6 +84,7 @@ def test_a_pull_client_that_stops_consuming_is_found_by_offsets() -> None:
     assert fleet.firing() == set()
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_pull_clients_that_keep_their_offsets_elsewhere_never_stall() -> None:
     fleet = Fleet()
     fleet.stick()

@@ -33,6 +33,7 @@ def facts(scenarios: list[Scenario]) -> list[Fact]:
     return sorted(found, key=lambda fact: fact.ts)
 
 
+@pytest.mark.slow("a recording is folded")
 def test_the_account_names_healthy_groups_and_alerts_with_their_cause(
     scenarios: list[Scenario], facts: list[Fact]
 ) -> None:
@@ -48,6 +49,7 @@ def test_the_account_names_healthy_groups_and_alerts_with_their_cause(
     assert {"G_a_scaleout_50402", "G_b_kill9_50499", "G_h_expand_50414", "G_j_more_50810"} <= healthy
 
 
+@pytest.mark.slow("a recording is folded")
 def test_an_alert_that_fires_has_a_link_to_its_page(scenarios: list[Scenario], facts: list[Fact]) -> None:
     told = [line.text for line in LiveOutput(scenarios, START, pages="http://host:1/").lines_for(facts)]
     links = [line.strip() for line in told if "http" in line]

@@ -48,6 +48,7 @@ def found(exposed: CollectorExposed) -> Scrape:
     return Scrape(Exposition(Exposed("collect", [exposed.series], exposed.troubles)).text().decode())
 
 
+@pytest.mark.slow("a recording is folded")
 def test_every_metric_of_a_collector_is_there(found: Scrape, exposed: CollectorExposed) -> None:
     assert found.names == of_process("collect")
     assert exposed.troubles() == []

@@ -56,11 +56,13 @@ def test_every_group_has_a_round_a_second_for_minutes(scenarios: list[Scenario])
         assert all(broker.answered for marker in markers for broker in marker.brokers)
 
 
+@pytest.mark.slow("a recording is folded")
 def test_no_event_is_ahead_of_the_moment_at_which_it_is_played(scenarios: list[Scenario]) -> None:
     for one in play(scenarios, 120):
         assert all(event.ts <= one.due_ms for event in one.events)
 
 
+@pytest.mark.slow("a recording is folded")
 def test_messages_that_wait_are_no_older_than_the_recording(scenarios: list[Scenario]) -> None:
     (scenario,) = [one for one in scenarios if one.plan.name == "e_subscriptions"]
     markers = [e for e in events_of(play(scenarios, 120), scenario.group) if isinstance(e, Round)]
@@ -70,6 +72,7 @@ def test_messages_that_wait_are_no_older_than_the_recording(scenarios: list[Scen
     assert all(ts > START - 600_000 for ts in consumed)
 
 
+@pytest.mark.slow("a recording is folded")
 def test_a_client_keeps_its_start_time_while_its_group_is_kept_alive(scenarios: list[Scenario]) -> None:
     (scenario,) = [one for one in scenarios if one.plan.name == "b_kill9"]
     reports = [e for e in events_of(play(scenarios, 200), scenario.group) if isinstance(e, AssignmentReport)]

@@ -32,6 +32,7 @@ def test_there_are_words_for_everything_that_happens_to_a_group() -> None:
     assert set(WORDS) == {*FAULT_NAMED, JOIN} - {"config_misses_queue"}, "its retry topic is nobody's from the start"
 
 
+@pytest.mark.slow("a recording is folded")
 def test_all_groups_are_known_and_healthy_at_once(templates: list[GroupTemplate]) -> None:
     facts = core_facts(values(play(templates, 1)), DEFAULT_SETTINGS)
     status = {fact.group: fact.payload.status for fact in facts if isinstance(fact.payload, GroupFact)}

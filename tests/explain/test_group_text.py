@@ -127,6 +127,7 @@ def test_names_do_not_act_and_lines_fit() -> None:
     assert any("20 more" in line for line in lines)
 
 
+@pytest.mark.slow("facts of a group are read")
 def test_the_command_prints_a_page_or_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     commit(tmp_path / "facts", facts_of_scenario("same_client_id"))
     group = facts_of_scenario("same_client_id")[0].group

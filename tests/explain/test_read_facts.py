@@ -49,6 +49,7 @@ def test_a_group_until_a_time_in_its_order(tables: Path) -> None:
     assert read_group(str(tables), "orders-eu", "dr", None) == told("orders-eu", "dr")
 
 
+@pytest.mark.deep_rows("facts of a group are read")
 @pytest.mark.parametrize("name", ["o'brien", "''", 'a"b', "a\\'b", "-- x", "组", "' OR 'x' = 'x"])
 def test_whatever_a_group_is_called_only_its_own_facts_are_read(tmp_path: Path, name: str) -> None:
     commit(tmp_path / "facts", [*told(), *told(name, "it's")])
@@ -58,6 +59,7 @@ def test_whatever_a_group_is_called_only_its_own_facts_are_read(tmp_path: Path, 
         read_group(str(tmp_path), f"{name}' --", None, None)
 
 
+@pytest.mark.slow("facts of a group are read")
 def test_a_reseed_goes_on_and_a_new_beginning_forgets(tmp_path: Path) -> None:
     path = tmp_path / "facts"
     commit(path, told(), "one")
@@ -92,6 +94,7 @@ def test_what_is_not_there_names_what_is(
         read_group(str(tables), group, cluster, until)
 
 
+@pytest.mark.slow("facts of a group are read")
 def test_what_still_holds_outlives_its_facts(tmp_path: Path) -> None:
     """Facts are kept for a month; the tables made from them keep the newest row of each thing."""
     since = EPOCH + timedelta(milliseconds=T0)

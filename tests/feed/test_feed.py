@@ -103,6 +103,7 @@ def test_what_is_late_is_sent_at_once_and_said_to_be_late(template: GroupTemplat
     assert output.sent[0][0] == START_TS / 1000 + 30
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 @pytest.mark.parametrize("name", ["events.jsonl", "events.jsonl.gz"])
 def test_a_file_can_be_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     path = tmp_path / "new" / name
@@ -127,6 +128,7 @@ def test_compression_is_by_name(tmp_path: Path, template: GroupTemplate) -> None
     assert texts[0] == texts[1]
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 def test_a_folder_that_the_job_reads_gets_one_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENKEEL__SOURCE__KIND", "files")
     monkeypatch.setenv("EVENKEEL__SOURCE__FOLDER", str(tmp_path))

@@ -216,6 +216,7 @@ def forgets(name: str) -> Lie:
     return lie
 
 
+@pytest.mark.deep_rows("a recorded cluster is looked at")
 @pytest.mark.parametrize(
     "lie",
     [

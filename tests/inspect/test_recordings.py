@@ -14,6 +14,7 @@ RECORDINGS = Path(__file__).parents[2] / "streaming" / "demo" / "recordings"
 FOUND = {"d_sameid": {"DUPLICATED", "ORPHANED"}, "e_subscriptions": {"INCONSISTENT_SUBSCRIPTION", "ORPHANED"}}
 
 
+@pytest.mark.deep_rows("a recorded cluster is looked at")
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.jsonl.gz")), ids=lambda path: path.name.partition(".")[0])
 def test_only_what_is_wrong_is_found(path: Path) -> None:
     watch, statuses, kinds = ObservedCluster("prod", DEFAULT_SETTINGS), set(), set()

@@ -72,6 +72,7 @@ def notices(draw: Any) -> Notice:
 WHATEVER = given(notices(), st.sampled_from(["en", "zh"]), st.none() | st.just("https://evenkeel.example/x"))
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 @settings(max_examples=8)
 @WHATEVER
 def test_a_page_is_short_and_plain_and_names_group_and_cause(one: Notice, language: str, link: str | None) -> None:

@@ -37,6 +37,7 @@ def drop_log(table: Path, until: int) -> None:
         (table / "_delta_log" / f"{version:020}.json").unlink()
 
 
+@pytest.mark.slow("hours of pages")
 def test_facts_come_once_and_only_those_that_matter(table: Path) -> None:
     follower = FactsFollower(str(table.parent))
     assert follower.read() == [], "there is no table yet"
@@ -68,6 +69,7 @@ def test_restart_goes_on_where_it_stopped(table: Path) -> None:
     assert FactsFollower(str(table.parent), follower.table_id, follower.version).read() == [alert("h")]
 
 
+@pytest.mark.slow("hours of pages")
 def test_compaction_tells_nothing(table: Path) -> None:
     for seq in range(1, 4):
         commit(table, [alert(seq=seq, at=seq)])
@@ -79,6 +81,7 @@ def test_compaction_tells_nothing(table: Path) -> None:
     assert follower.read() == [alert("h")]
 
 
+@pytest.mark.slow("hours of pages")
 def test_what_is_compacted_before_it_was_read_is_read_from_where_it_was(table: Path) -> None:
     commit(table, [alert()])
     follower = FactsFollower(str(table.parent))
@@ -88,6 +91,7 @@ def test_what_is_compacted_before_it_was_read_is_read_from_where_it_was(table: P
     assert follower.read() == [alert(seq=2, at=1)]
 
 
+@pytest.mark.slow("hours of pages")
 def test_log_that_was_cut_off_is_caught_up_with_from_a_snapshot(table: Path) -> None:
     commit(table, [alert()])
     follower = FactsFollower(str(table.parent))
@@ -101,6 +105,7 @@ def test_log_that_was_cut_off_is_caught_up_with_from_a_snapshot(table: Path) -> 
     assert late.version == 2
 
 
+@pytest.mark.slow("hours of pages")
 def test_log_that_is_cut_off_while_it_watches_is_noticed(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facts_follower, "LOOK_EVERY_POLLS", 2)
     commit(table, [alert()])
@@ -122,6 +127,7 @@ def test_first_look_at_a_table_is_a_snapshot_of_what_is_newest(table: Path) -> N
     ]  # fmt: skip
 
 
+@pytest.mark.slow("hours of pages")
 def test_another_table_in_its_place_is_read_afresh(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facts_follower, "LOOK_EVERY_POLLS", 1)
     commit(table, [alert()])
@@ -136,6 +142,7 @@ def test_another_table_in_its_place_is_read_afresh(table: Path, monkeypatch: pyt
     assert FactsFollower(str(table.parent), known, 1).read() == [alert("h")]
 
 
+@pytest.mark.slow("hours of pages")
 def test_what_cannot_be_read_is_read_the_next_time(table: Path) -> None:
     commit(table, [alert()])
     follower = FactsFollower(str(table.parent))

@@ -73,6 +73,7 @@ def test_pages_are_sent_though_the_folder_cannot_be_made(
     assert "cannot be locked: [Errno 20] Not a directory" in caplog.text
 
 
+@pytest.mark.slow("hours of pages")
 def test_a_reload_is_refused_while_only_memory_has_what_was_sent(
     plan: Callable[..., Any],  # noqa: F811
     clock: Clock,  # noqa: F811

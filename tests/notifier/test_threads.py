@@ -97,6 +97,7 @@ def said(server: Server) -> list[tuple[str, list[str]]]:
     return [(got.json["status"], got.json["groups"]) for got in server.taken]
 
 
+@pytest.mark.slow("hours of pages")
 def test_incident_is_delivered_over_a_restart_and_leaves_rows(plan: Any, clock: Clock, tmp_path: Path) -> None:
     facts = tmp_path / "tables" / "facts"
     with Server() as server:
@@ -155,6 +156,7 @@ def test_position_older_than_what_was_told_ends_nothing(plan: Any, clock: Clock,
         assert said(server) == [("firing", ["g"]), ("firing", ["h"])]
 
 
+@pytest.mark.slow("hours of pages")
 def test_silent_sink_and_dead_sink_delay_no_other(plan: Any, tmp_path: Path) -> None:
     with Server(always=Answer(-1)) as silent, Server() as well:
         dead = PagerDutySink("dead", f"http://127.0.0.1:{free_port()}", "R0", 5)
@@ -182,6 +184,7 @@ def test_silenced_groups_are_delivered_once_the_silence_is_ended(plan: Any, cloc
     assert silences.end(name, clock()) is None
 
 
+@pytest.mark.slow("hours of pages")
 def test_blind_and_late_are_told_and_then_what_still_fires(plan: Any, clock: Clock, tmp_path: Path) -> None:
     facts = tmp_path / "tables" / "facts"
     with Server() as server, serving(plan(hook(server))):

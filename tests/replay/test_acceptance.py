@@ -61,6 +61,7 @@ def test_every_recording_is_expected_to_do_something_or_nothing() -> None:
     assert sorted(EXPECTED) == sorted(path.name.removesuffix(".jsonl.gz") for path in RECORDINGS.glob("*.jsonl.gz"))
 
 
+@pytest.mark.deep_rows("a recording is folded")
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_the_core_raises_what_it_must_and_no_more(name: str) -> None:
     check(replay(name, "--engine", "core"), EXPECTED[name]["firing"])

@@ -30,6 +30,7 @@ def alerts(request: pytest.FixtureRequest) -> Alerts:
     return [one for one in found if not is_retry_topic(one[1])]
 
 
+@pytest.mark.slow("a recording is folded")
 def test_only_what_is_ill_fires(alerts: Alerts) -> None:
     assert {group for group, _, alert in alerts if alert.fired_ts} == ILL
 

@@ -53,6 +53,7 @@ def test_what_is_confirmed_gives_the_facts_of_what_is_told(path: Path) -> None:
     assert facts_of(confirmed) == facts_of(in_full)
 
 
+@pytest.mark.slow("a recording is folded")
 def test_most_of_what_has_not_changed_is_confirmed_told_in_short_or_left_out() -> None:
     in_full, confirmed = (told(CLUSTERS / "rocketmq-5.3.3.jsonl.gz", confirms) for confirms in (False, True))
     counts = Counter(map(type, confirmed))

@@ -102,6 +102,7 @@ def check(told: list[tuple[Fact, AlertFact]], expected: list[dict[str, Any]], be
     assert expected or told == []
 
 
+@pytest.mark.deep_rows("a recording is folded")
 @pytest.mark.parametrize(("name", "how"), CASES)
 def test_nothing_else_fires_and_what_must_still_does(name: str, how: str) -> None:
     lines = recording(name)

@@ -258,12 +258,14 @@ def instances(described: inspect.Type) -> st.SearchStrategy[Any]:
 EVENTS = st.one_of(*(instances(inspect.type_info(event)) for event in EVENT_TYPES))
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 @given(EVENTS)
 def test_any_event_survives_the_wire(event: AnyEvent) -> None:
     key = group_key(event.cluster, event.group).encode()
     assert decode(encode_event(event), key=key, arrival_ts=event.ts) == event
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 @given(
     EVENTS,
     st.dictionaries(st.text(min_size=30), st.integers() | st.text()),

@@ -157,6 +157,7 @@ def fired(name: str, seed: int = 1) -> Counter[tuple[str, str, str]]:
     return Counter((a.kind, f.topic or "", a.cause or "") for f, a in alerts_fired(detectors[0]))
 
 
+@pytest.mark.deep_rows("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize("name", ["a_scaleout", "b_kill9", "h_expand", "i_broadcast", "j_more"])
 def test_the_detector_is_silent_where_it_is_silent_on_the_recording(name: str) -> None:
     assert not fired(name)
@@ -168,19 +169,23 @@ def test_it_raises_the_same_of_one_id_in_two_machines_as_on_the_recording() -> N
     assert fired("d_sameid", seed=5).keys() == expected
 
 
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 def test_it_raises_the_same_of_two_topics_in_one_group_as_on_the_recording() -> None:
     expected = {(kind, topic, "SUBSCRIPTION_MISMATCH") for kind, topic in (("ORPHANED", "T"), ("ORPHANED", "U"))}
     assert fired("e_subscriptions").keys() == expected | {("INCONSISTENT_SUBSCRIPTION", "", "SUBSCRIPTION_MISMATCH")}
 
 
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 def test_of_a_room_without_consumers_it_names_the_cause() -> None:
     assert fired("g_machineroom").keys() == {("ORPHANED", "T", "ROOM_WITHOUT_CONSUMER")}
 
 
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 def test_a_client_that_is_stopped_is_found_stalled() -> None:
     assert ("STALLED", "T", "CLIENT_STALLED") in fired("c_sigstop")
 
 
+@pytest.mark.deep_rows("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize("name", ["g2_nearby", "k_brokerdown", "l_orderly", "m_sigstop40"])
 def test_what_repairs_itself_in_time_is_nobodys_page(name: str) -> None:
     assert not fired(name)

@@ -39,6 +39,7 @@ def test_two_instances_are_told_within_a_minute(seed: int) -> None:
     assert all(fact.ts - began_ts <= 60_000 for fact, _ in alerts_fired(detector))
 
 
+@pytest.mark.deep_rows("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_network_blip_is_never_taken_for_two_instances(seed: int) -> None:
     detector, _ = played(seed, inject.half_open, UNTIL_DROPPED_S + 120)

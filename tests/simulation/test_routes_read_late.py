@@ -17,6 +17,7 @@ POLICY = replace(DEFAULT_POLICY, route_ms=ROUTE_S * 1_000)
 UNTIL_S = 60  # an alert fires within two rounds, a client that lags reads the route within 30 s
 
 
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize(
     ("queues", "to", "clients", "at_once", "for_a_moment"),
     [

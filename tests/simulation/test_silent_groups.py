@@ -59,6 +59,7 @@ def test_fault_that_needs_no_report_is_found(fault: str, kind: Kind, seed: str) 
     assert "healthy" not in played.statuses()
 
 
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize(("seed", "in_turn"), [("1", True), ("2", False)])
 def test_different_topics_are_found_unless_all_heartbeats_come_together(seed: str, in_turn: bool) -> None:
     """Brokers show the topics of the last heartbeat. Where one always comes right after the other, they show one set.
@@ -73,6 +74,7 @@ def test_different_topics_are_found_unless_all_heartbeats_come_together(seed: st
     assert "healthy" not in played.statuses()
 
 
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize("seed", range(3))
 def test_everyday_life_calls_nobody_and_is_never_called_healthy(seed: int) -> None:
     played = Silent(f"everyday/{seed}")
@@ -95,6 +97,7 @@ def test_client_that_never_answers_is_asked_ever_less_often() -> None:
     assert len(asked) < 15
 
 
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize(("answers", "expected"), [(False, [Kind.SHARED_CLIENT_ID]), (True, [])])
 def test_two_clients_of_one_id_are_expected_to_be_found_where_nobody_answers(
     answers: bool, expected: list[Kind]

@@ -24,6 +24,7 @@ def events_of(name: str) -> list[bytes]:
     return events
 
 
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_file_of_the_events_gives_what_the_proof_folds_one_by_one(name: str) -> None:
     events = events_of(name)

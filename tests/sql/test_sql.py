@@ -79,6 +79,7 @@ def rows(ask: Ask, query: str) -> list[dict[str, object]]:
     return list(json.loads(out))
 
 
+@pytest.mark.slow("tables are queried")
 def test_an_interval_that_is_open_is_among_all_of_them(ask: Ask) -> None:
     found = rows(ask, "SELECT finding, to_time FROM queue_findings_all ORDER BY from_time")
 
@@ -97,6 +98,7 @@ def test_a_group_has_one_newest_status_and_a_cluster_one_newest_round(ask: Ask) 
     assert rows(ask, "SELECT cluster, is_stale FROM newest_rounds") == [{"cluster": "prod", "is_stale": False}]
 
 
+@pytest.mark.deep_rows("tables are queried")
 @pytest.mark.parametrize("query", OF_RUNBOOKS)
 def test_the_runbooks_of_prometheus_alerts_have_queries_that_work(ask: Ask, query: str) -> None:
     assert ask("-c", query)[0] == 0
@@ -110,6 +112,7 @@ def test_the_runbook_of_contradicting_rounds_names_both_producers(ask: Ask) -> N
     assert (said["followed"], said["source"], said["ahead_ms"]) == ("ours", "theirs", 90_000)
 
 
+@pytest.mark.slow("tables are queried")
 def test_local_tables_are_read_without_python(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """pyarrow reads ahead in threads, which crash in Python code while Python ends."""
 
@@ -121,6 +124,7 @@ def test_local_tables_are_read_without_python(ask: Ask, monkeypatch: pytest.Monk
     assert rows(ask, "SELECT count(*) AS n FROM alerts") == [{"n": 3}]
 
 
+@pytest.mark.slow("tables are queried")
 def test_silences_are_a_table(ask: Ask, tmp_path: Path) -> None:
     assert rows(ask, "SELECT * FROM silences") == []
     kept = Silence(id="on", group="orders-*", from_ts=NOW, until_ts=NOW + HOUR, by="Ada", why="deploy")
@@ -138,6 +142,7 @@ def test_a_table_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
     assert list(answer.rows()) == [(0, None)]
 
 
+@pytest.mark.slow("tables are queried")
 def test_tables_of_an_older_evenkeel_have_the_columns_of_today(tables: Path, tmp_path: Path) -> None:
     """Also those that nothing brings up to date, as in a copy; and after something has."""
     shutil.copytree(tables, tmp_path / "tables")
@@ -232,6 +237,7 @@ def test_a_shell_goes_on_after_a_query_that_is_refused(
     assert "the query is refused" in said.err
 
 
+@pytest.mark.slow("tables are queried")
 def test_each_query_sees_the_tables_as_they_are_then(tables: Path, tmp_path: Path) -> None:
     copy = tmp_path / "tables"
     commit(copy / "facts", story()[:1])

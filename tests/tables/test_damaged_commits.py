@@ -47,6 +47,7 @@ def test_what_is_no_table_or_no_folder_of_this_machine_has_no_damage(tmp_path: P
     assert damaged_commits("s3://bucket/facts") == []
 
 
+@pytest.mark.deep_rows("tables are written")
 @pytest.mark.parametrize("left", [0, 0.3, 0.6, 0.95])
 def test_a_commit_without_its_end_is_damaged(table: Path, left: float) -> None:
     cut(log_of(table, 3), left)
@@ -56,6 +57,7 @@ def test_a_commit_without_its_end_is_damaged(table: Path, left: float) -> None:
         require_whole_commits(str(table))
 
 
+@pytest.mark.slow("tables are written")
 @pytest.mark.parametrize("left", [0, 0.5])
 def test_so_is_one_whose_rows_are_cut(table: Path, left: float) -> None:
     cut(rows_of(table, 2), left)
@@ -68,6 +70,7 @@ def test_files_of_rows_that_were_deleted_are_no_damage(table: Path) -> None:
     assert damaged_commits(str(table)) == []
 
 
+@pytest.mark.slow("tables are written")
 def test_older_commits_are_not_looked_at(table: Path) -> None:
     cut(log_of(table, 1), 0)
     for version in range(4, NEWEST + 2):
@@ -77,6 +80,7 @@ def test_older_commits_are_not_looked_at(table: Path) -> None:
     assert damaged_commits(str(table)) == [1]
 
 
+@pytest.mark.slow("tables are written")
 def test_readers_go_on_over_a_commit_that_was_set_aside(table: Path) -> None:
     whole = FactsReader(table).new()
     cut(log_of(table, 1), 0.5)

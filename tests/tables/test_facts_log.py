@@ -23,6 +23,7 @@ def facts() -> list[Fact]:
     return [fact for fact in found if isinstance(fact.payload, KINDS)]
 
 
+@pytest.mark.slow("tables are written")
 def test_facts_come_back_as_they_were_and_once(tmp_path: Path, facts: list[Fact]) -> None:
     table = FactsReader(tmp_path / "facts", KINDS)
     assert table.new() == [], "there is no table yet"

@@ -56,6 +56,7 @@ def asked(tables: Path, table: Table, dropped: int = 0, unread: str | None = Non
     return writer
 
 
+@pytest.mark.slow("tables are written")
 @pytest.mark.parametrize("table", [FACTS, GROUP_STATUS])
 def test_expired_days_go_and_closed_ones_are_compacted(table: Table, tmp_path: Path) -> None:
     drop, compact, log = asked(tmp_path, table).calls  # nothing was replaced: there is nothing to vacuum
@@ -63,15 +64,18 @@ def test_expired_days_go_and_closed_ones_are_compacted(table: Table, tmp_path: P
     assert log == ("checkpoint", None)
 
 
+@pytest.mark.slow("tables are written")
 def test_a_day_with_many_files_is_compacted_before_it_ends(tmp_path: Path) -> None:
     assert ("compact", None) in asked(tmp_path, FACTS, files_a_day=2).calls
     assert ("compact", "2026-03-10") in asked(tmp_path, FACTS, files_a_day=3).calls
 
 
+@pytest.mark.slow("tables are written")
 def test_rows_that_are_kept_for_ever_do_not_expire(tmp_path: Path) -> None:
     assert ("drop", []) in asked(tmp_path, FACTS, keep_days=0).calls
 
 
+@pytest.mark.slow("tables are written")
 def test_replaced_files_go_and_stay_while_somebody_has_yet_to_read_them(tmp_path: Path) -> None:
     assert [name for name, _ in asked(tmp_path, FACTS, dropped=1).calls] == ["drop", "compact", "vacuum", "checkpoint"]
     assert [name for name, _ in asked(tmp_path, FACTS, 1, "not read").calls] == ["drop", "compact"]
@@ -107,6 +111,7 @@ ALL = {".json", "1.json", "2.json", "3.json", "4.json", "1.checkpoint.parquet", 
 CHECKSUM = f".{0:020}.json.crc"
 
 
+@pytest.mark.slow("tables are written")
 @pytest.mark.parametrize(
     ("minutes", "left"),
     [
@@ -125,6 +130,7 @@ def test_an_hour_of_the_log_is_kept_and_what_versions_since_then_need(
     assert (done.log_files_deleted if done else 0) == len(before - left - {CHECKSUM})
 
 
+@pytest.mark.slow("tables are written")
 def test_a_damaged_commit_that_was_set_aside_stays(tmp_path: Path) -> None:
     log = written_log(tmp_path, {**OLD, **dict.fromkeys(CHECKPOINTS, 80)})
     set_aside = log / f"{0:020}.damaged"
@@ -135,6 +141,7 @@ def test_a_damaged_commit_that_was_set_aside_stays(tmp_path: Path) -> None:
     assert not set_aside.with_suffix(".json").exists()
 
 
+@pytest.mark.slow("tables are written")
 @pytest.mark.parametrize("is_set_aside", [False, True])  # by a reseed that was interrupted
 def test_a_table_with_a_damaged_commit_stays_as_it_is(is_set_aside: bool, tmp_path: Path) -> None:
     log = written_log(tmp_path, {**OLD, **dict.fromkeys(CHECKPOINTS, 80)})
@@ -152,6 +159,7 @@ def test_a_table_with_a_damaged_commit_stays_as_it_is(is_set_aside: bool, tmp_pa
         assert work.keep_short(FACTS, writer) is not None
 
 
+@pytest.mark.slow("tables are written")
 def test_a_checkpoint_is_written_if_commits_came_after_the_newest(tmp_path: Path) -> None:
     log = written_log(tmp_path, OLD)
     for checkpoints, calls in ((0, [("checkpoint", None)]), (1, [])):
@@ -162,6 +170,7 @@ def test_a_checkpoint_is_written_if_commits_came_after_the_newest(tmp_path: Path
         assert writer.calls == calls
 
 
+@pytest.mark.slow("tables are written")
 def test_a_log_is_left_alone_while_somebody_has_yet_to_read_it(tmp_path: Path) -> None:
     log = written_log(tmp_path, {**OLD, **dict.fromkeys(CHECKPOINTS, 80)})
     before, writer = names(log), Asked()

@@ -50,6 +50,7 @@ def get(app: Starlette, path: str, **query: str) -> Any:
     return json.loads(answer.text)
 
 
+@pytest.mark.deep_rows("a page of a day")
 @pytest.mark.parametrize(("path", "query"), ASKED, ids=str)
 def test_every_answer_is_as_the_document_says(app: Starlette, path: str, query: dict[str, str]) -> None:
     document = get(app, "/openapi.json")
@@ -89,6 +90,7 @@ def test_a_group_is_what_explain_says_of_it(app: Starlette, watch: Watch, capsys
     assert found == json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.deep_rows("a page of a day")
 @pytest.mark.parametrize(
     ("group", "at"), [("orders", ""), ("carts", ""), ("billing", ""), ("stock", "2026-11-21T14:05:00Z")]
 )

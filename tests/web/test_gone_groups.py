@@ -122,6 +122,7 @@ def test_100_000_names_that_come_and_go_leave_bounded_memory() -> None:
     assert sum(known.rebalances.values()) == 20 * each
 
 
+@pytest.mark.slow("a page of a day")
 def test_a_process_that_follows_the_facts_forgets_names(tmp_path: Path) -> None:
     watch, days, each = Watch(str(tmp_path)), 10, 2
     begin, names = now_ms() - (days - 1) * DAY, []
@@ -137,6 +138,7 @@ def test_a_process_that_follows_the_facts_forgets_names(tmp_path: Path) -> None:
     assert [name for name in names if watch.changes.number(("prod", name))] == kept
 
 
+@pytest.mark.slow("a page of a day")
 def test_groups_that_are_gone_are_not_read_at_the_start(tmp_path: Path) -> None:
     told = [group("gone"), group("stays"), at(LATER, group("new", seq=2)), group("of-another", cluster="other")]
     commit(tmp_path / "facts", [*told, at(NOW + 2, group("stays", seq=2)), seen(LATER)])

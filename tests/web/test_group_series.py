@@ -178,6 +178,7 @@ def test_the_pages_are_ready_while_the_tables_are_read(settings: WebSettings) ->
     assert ask(web_app(settings, one), "/healthz").status == 200
 
 
+@pytest.mark.slow("a page of a day")
 def test_rebalances_come_out_of_the_tables(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = make_tables(tmp_path_factory.mktemp("moved"), {"orders": ("rolling_deploy", None)}, is_past=False)
     one = Watch(str(folder))

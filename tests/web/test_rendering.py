@@ -3,6 +3,7 @@
 import re
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import example, given, settings
 from msgspec.structs import replace
 
@@ -94,6 +95,7 @@ def test_a_name_adds_no_tag_and_no_attribute(name: str) -> None:
 GROUP_TAGS = re.findall(r"<[a-zA-Z!/][^>]*>", group_page("harmless"))
 
 
+@pytest.mark.slow("a page of a day")
 @settings(max_examples=30)
 @given(st.one_of(st.text(min_size=1, max_size=80), st.sampled_from(HOSTILE)))
 def test_a_name_adds_nothing_to_a_group_either(name: str) -> None:

@@ -49,6 +49,7 @@ def test_silences_that_are_on_come_first_with_what_they_silence(watch: Watch) ->
     assert [(row.silence.id, row.is_on, row.alerts) for row in rows] == [("on", True, (alert,)), ("over", False, ())]
 
 
+@pytest.mark.slow("a page of a day")
 @pytest.mark.parametrize(("language", "mark"), [("en", "silenced"), ("zh", "已静默")])
 def test_what_is_silenced_has_a_mark(
     app: Starlette, settings: WebSettings, watch: Watch, language: str, mark: str
@@ -63,6 +64,7 @@ def test_what_is_silenced_has_a_mark(
         assert "known since noon" in marks[0][0]
 
 
+@pytest.mark.slow("a page of a day")
 def test_a_group_of_the_past_has_the_marks_of_then(app: Starlette, settings: WebSettings, watch: Watch) -> None:
     SilenceFiles(settings.state).add(silence(group="orders"))
     newest = watch.known.newest_ts()

@@ -49,6 +49,7 @@ def begun(tmp_path: Path) -> tuple[Path, list[Fact]]:
     return tmp_path, after
 
 
+@pytest.mark.slow("a page of a day")
 def test_it_begins_with_the_tables_and_follows_the_facts(begun: tuple[Path, list[Fact]]) -> None:
     folder, later = begun
     watch = Watch(str(folder))
@@ -61,6 +62,7 @@ def test_it_begins_with_the_tables_and_follows_the_facts(begun: tuple[Path, list
     assert watch.known.groups[ORDERS].status.status == "findings"
 
 
+@pytest.mark.slow("a page of a day")
 def test_facts_that_the_tables_lack_are_read_at_the_start(begun: tuple[Path, list[Fact]]) -> None:
     folder, later = begun
     commit(folder / "facts", later)
@@ -69,6 +71,7 @@ def test_facts_that_the_tables_lack_are_read_at_the_start(begun: tuple[Path, lis
     assert {one.fact.kind for one in watch.known.open_alerts(ORDERS)} >= {"DUPLICATED"}
 
 
+@pytest.mark.slow("a page of a day")
 def test_a_group_is_told_once_when_its_facts_are_there(begun: tuple[Path, list[Fact]]) -> None:
     folder, later = begun
     watch = Watch(str(folder))
@@ -112,6 +115,7 @@ def group_now(folder: Path) -> ExplainedGroup:
     return snapshot_of(facts, None)
 
 
+@pytest.mark.slow("a page of a day")
 def test_nothing_new_is_no_change(begun: tuple[Path, list[Fact]]) -> None:
     watch = Watch(str(begun[0]))
     watch.read()
@@ -120,6 +124,7 @@ def test_nothing_new_is_no_change(begun: tuple[Path, list[Fact]]) -> None:
     assert (watch.known.version, watch.changes.number()) == (version, number)
 
 
+@pytest.mark.slow("a page of a day")
 def test_since_when_a_status_holds_is_read_from_the_tables(tmp_path: Path) -> None:
     ts = facts_named("same_client_id", "orders")[0].ts
     words = ["findings", "healthy", "healthy", "findings", "findings"]

@@ -35,6 +35,7 @@ def test_whose_zone_it_is(chosen: str, of_browser: str, zone: str) -> None:
     assert str(reader_zone(chosen, of_browser, SHANGHAI)) == zone
 
 
+@pytest.mark.deep_rows("a page of a day")
 @pytest.mark.parametrize("path", ["/", ORDERS, "/alert"])
 @pytest.mark.parametrize(
     ("cookie", "zone", "name"),

@@ -201,6 +201,7 @@ def test_each_session_has_a_stage_of_its_own_and_a_later_one_takes_what_is_free(
             assert again == second
 
 
+@pytest.mark.deep("a short measurement")
 @pytest.mark.skipif(not disks.may_mount(), reason="mounting takes root")
 def test_a_disk_that_is_filled_takes_nothing_until_it_is_freed(tmp_path: Path):
     with disks.mounted(tmp_path, ["state"]):
@@ -213,6 +214,7 @@ def test_a_disk_that_is_filled_takes_nothing_until_it_is_freed(tmp_path: Path):
     assert not os.path.ismount(tmp_path / "state")
 
 
+@pytest.mark.deep("a short measurement")
 @pytest.mark.skipif(not disks.may_mount(), reason="mounting takes root")
 def test_a_disk_is_filled_while_others_write_there(tmp_path: Path):
     def write() -> None:
@@ -303,6 +305,7 @@ def play(stage, monkeypatch, fault):
     return _Player(stage, 0, 1).play("one")
 
 
+@pytest.mark.deep("a short measurement")
 def test_a_fault_that_costs_nothing_is_good(still_stage, monkeypatch: pytest.MonkeyPatch):
     def fault():
         still_stage.work()
@@ -313,6 +316,7 @@ def test_a_fault_that_costs_nothing_is_good(still_stage, monkeypatch: pytest.Mon
     assert None not in (one.facts_s, one.well_s)
 
 
+@pytest.mark.deep("a short measurement")
 def test_a_fault_that_loses_a_fact_or_calls_for_a_healthy_group_is_bad(still_stage, monkeypatch: pytest.MonkeyPatch):
     def fault():
         still_stage.loses = 1

@@ -56,6 +56,7 @@ def test_latency_is_from_the_oldest_fact_of_a_commit(tmp_path: Path):
     assert looks.look() == {"facts.commits": 3}, "each commit counts once"
 
 
+@pytest.mark.deep("a short measurement")
 def test_processor_time_is_that_of_a_process_and_its_children_since_the_last_look():
     spent = Spent(os.getpid())
     began_s = sum(os.times()[:2])
@@ -82,6 +83,7 @@ def test_threads_of_deltalake_are_counted_apart(tmp_path: Path):
     assert "one.pool_threads" not in found
 
 
+@pytest.mark.deep("a short measurement")
 def test_processor_time_has_that_of_ended_children():
     before_s = of_process("one", os.getpid())["one.cpu_s"]
     busy = "import time\nwhile time.process_time() < 0.3: pass"  # 0.2 and more, as the system counts ticks of 10 ms

@@ -199,6 +199,7 @@ def test_each_client_works_in_batches_also_where_another_has_long_been_gone(monk
     assert started.client_id in slowed
 
 
+@pytest.mark.deep("a short measurement")
 def test_a_slow_deploy_replaces_everybody() -> None:
     played = Played("slow_deploy", 0, seed="d")
     before = set(played.group.clients)
@@ -208,6 +209,7 @@ def test_a_slow_deploy_replaces_everybody() -> None:
     assert len({client.config for client in played.group.clients}) == 1
 
 
+@pytest.mark.deep("a short measurement")
 def test_a_pod_crashes_under_new_ids() -> None:
     played = Played("crash_loop", 600, is_healthy=False)
     changes = played.group.fleet.truth.changes
@@ -245,6 +247,7 @@ def test_a_dead_connection_beside_a_change_pages_nobody() -> None:
     assert alerts_fired(played.detector) == []
 
 
+@pytest.mark.deep("a short measurement")
 def test_who_comes_back_after_a_deploy_runs_as_all_do_by_then() -> None:
     played = Played("half_open_after_a_change", 200, seed="half-open/1")
     group = played.group
@@ -283,6 +286,7 @@ def test_the_share_of_a_dead_connection_is_not_paged_whatever_else_fits(monkeypa
 # --- drawing
 
 
+@pytest.mark.deep("a short measurement")
 def test_each_is_drawn_and_the_same_seed_draws_the_same() -> None:
     for is_healthy in (True, False):
         drawn = [draw(str(n), SHAPE, is_healthy) for n in range(400)]
@@ -332,6 +336,7 @@ def test_a_fault_leaves_queues_unconsumed_and_is_mended(fault: object) -> None:
     assert all(window.to_ts is not None for window in group.fleet.truth.windows)
 
 
+@pytest.mark.deep("a short measurement")
 @pytest.mark.parametrize("fault", [f for f in MORE_FAULTS if f.consumes_nothing], ids=lambda fault: fault.name)
 def test_a_group_that_consumes_nothing_is_told_within_ten_minutes_and_a_reading(fault: Fault) -> None:
     group = RemotingGroup(SHAPE, f"nothing/{fault.name}/a")
@@ -358,6 +363,7 @@ def _is_alert_of_waiting(fact: Fact) -> bool:
     return isinstance(fact.payload, AlertFact) and fact.payload.kind in (*OF_WAITING, Kind.NO_MEMBERS)
 
 
+@pytest.mark.deep("a short measurement")
 def test_maintenance_pages_nobody() -> None:
     played = Played("maintenance", 2_300, "c")
     assert alerts_fired(played.detector) == []
@@ -483,6 +489,7 @@ def test_queues_that_were_nobodys_are_no_slow_consumer_once_they_are_taken_over(
     assert [page.kind for page in run.pages if page.kind == Kind.SLOW_CONSUMER] == []
 
 
+@pytest.mark.deep("a short measurement")
 def test_a_listener_that_hangs_is_told_though_the_clock_is_set_back() -> None:
     run = perturbed("99/perturbed/77", "stuck_code")
     assert [(one.kind, one.found is not None, one.is_late) for one in run.lasting] == [
@@ -512,6 +519,7 @@ def test_a_fault_waits_until_the_clients_that_the_one_before_stopped_are_back() 
 # --- queues that nobody can read
 
 
+@pytest.mark.deep_rows("a short measurement")
 @pytest.mark.parametrize(
     ("name", "cause"),
     [

@@ -189,6 +189,7 @@ def test_a_broker_of_which_nothing_was_ever_taken_is_not_at_rest() -> None:
     assert max(later - ts for ts, later in pairwise(times)) <= 26_000
 
 
+@pytest.mark.deep("a short measurement")
 def test_a_broker_that_simple_consumers_have_not_come_to_yet_calls_nobody() -> None:
     """It makes the group when they do. Until then its messages wait."""
     group = group_of(kind="simple")
@@ -234,6 +235,7 @@ def test_without_the_rule_that_finds_it_it_is_found_late(monkeypatch: pytest.Mon
     assert expected.found is None
 
 
+@pytest.mark.deep_rows("a short measurement")
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
@@ -256,6 +258,7 @@ def test_clients_that_are_silent_since_their_proxies_restarted_are_found_with_th
     assert (expected.found.kind, expected.cause) == (Kind.UNPOLLED, Cause.PROXY_AWAY.value)
 
 
+@pytest.mark.deep("a short measurement")
 @pytest.mark.parametrize("seed", ["s1", "s2"])
 def test_healthy_operation_calls_nobody(seed: str) -> None:
     run = play_pop_healthy(seed, DEFAULT_SETTINGS)
@@ -263,5 +266,6 @@ def test_healthy_operation_calls_nobody(seed: str) -> None:
     assert not run.pages
 
 
+@pytest.mark.deep("a short measurement")
 def test_the_same_seed_is_the_same_run() -> None:
     assert play_pop_healthy("s3", DEFAULT_SETTINGS) == play_pop_healthy("s3", DEFAULT_SETTINGS)

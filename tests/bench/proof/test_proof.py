@@ -67,6 +67,7 @@ def small(name: str, settings: Settings = DEFAULT, seed: str = SEED) -> Run:
     return play_incident(seed, FAULT_NAMED[name], settings)
 
 
+@pytest.mark.deep("a short measurement")
 def test_the_same_seed_is_the_same_incident() -> None:
     assert small("not_taken_over") == small("not_taken_over")
 
@@ -78,12 +79,14 @@ def test_a_fault_that_lasts_is_found_with_its_cause() -> None:
     assert all(page.is_true for page in run.pages)
 
 
+@pytest.mark.deep("a short measurement")
 def test_without_the_rule_that_finds_it_it_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings, "PROVEN_BY_REPORTS", (findings.duplicated,))
     run = small("not_taken_over", seed=NO_REPORT_IS_LOST)
     assert any(one.found is None for one in run.expected if one.kind is Kind.ORPHANED)
 
 
+@pytest.mark.deep("a short measurement")
 def test_what_is_due_goes_by_the_timers_that_the_detector_is_given() -> None:
     (expected,) = small("stopped").expected
     assert expected.found is not None
@@ -135,6 +138,7 @@ def test_of_a_page_that_was_open_already_the_cause_that_it_names_by_then_counts(
     assert not too_late.cause_is_right
 
 
+@pytest.mark.deep("a short measurement")
 def test_a_queue_that_stands_still_is_told_though_a_page_says_that_it_had_two_owners() -> None:
     """In the same incident, with the right cause."""
     run = play_incident("1/408", FAULT_NAMED["cut_from_a_broker"], DEFAULT)
@@ -144,6 +148,7 @@ def test_a_queue_that_stands_still_is_told_though_a_page_says_that_it_had_two_ow
     assert stalled.cause == "VIEW_DIVERGENCE"
 
 
+@pytest.mark.deep("a short measurement")
 def test_where_rebalance_hangs_what_else_has_changed_is_a_right_name_too() -> None:
     run = play_incident("1/961", FAULT_NAMED["clings"], DEFAULT)  # a client leaves meanwhile
     (orphaned,) = [one for one in run.expected if one.kind is Kind.ORPHANED]

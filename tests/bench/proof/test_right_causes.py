@@ -61,6 +61,7 @@ def page_of(kind: Kind, cause: str, expected: ExpectedPage) -> Page:
 # --- CLIENT_STALLED of a listener that hangs
 
 
+@pytest.mark.deep_rows("a short measurement")
 @pytest.mark.parametrize(
     ("cause", "is_right"), [("CLIENT_STALLED", True), ("MEMBER_GONE", False), ("ROUTE_LAG", False)]
 )
@@ -112,11 +113,13 @@ def hung(topic: str = TOPIC, before_s: float = 0, after_s: float = 0) -> Judged:
     return judged
 
 
+@pytest.mark.deep("a short measurement")
 @pytest.mark.parametrize(("before_s", "after_s"), [(0, 1), (0, 30), (10, 0), (45, 0)])
 def test_a_client_that_hangs_about_when_the_route_changes_goes_by_the_old_one(before_s: int, after_s: int) -> None:
     assert "ROUTE_LAG" in hung(before_s=before_s, after_s=after_s).expected(Kind.DUPLICATED).causes
 
 
+@pytest.mark.deep("a short measurement")
 @pytest.mark.parametrize("before_s", [0, 60])
 def test_a_client_that_shared_out_the_new_route_before_it_hangs_does_not(before_s: int) -> None:
     assert "ROUTE_LAG" not in hung(before_s=before_s).expected(Kind.DUPLICATED).causes
@@ -181,6 +184,7 @@ def test_who_left_is_no_cause_where_clients_rebalance() -> None:
     assert judged.expected(Kind.ORPHANED).causes == ("CONFIG_MISSES_QUEUE",)
 
 
+@pytest.mark.deep("a short measurement")
 def test_that_rebalance_threads_hang_is_no_cause_of_what_is_found_of_the_group() -> None:
     judged = Judged()
     judged.inject("clings")
@@ -191,6 +195,7 @@ def test_that_rebalance_threads_hang_is_no_cause_of_what_is_found_of_the_group()
     assert judged.expected(Kind.INCONSISTENT_SUBSCRIPTION).causes == ("SUBSCRIPTION_MISMATCH",)
 
 
+@pytest.mark.deep_rows("a short measurement")
 @pytest.mark.parametrize(("when", "left"), [("before", 2), ("after", 2), ("before", 1), ("after", 1)])
 def test_a_client_that_is_alone_differs_from_nobody(when: str, left: int) -> None:
     judged = Judged()

@@ -57,6 +57,7 @@ CLIENT_IDS = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_si
 GROUPS = st.tuples(st.sampled_from(BY_BROKERS), QUEUES, CLIENT_IDS, st.integers(-1, 10))
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @settings(deadline=None, max_examples=100)
 @given(GROUPS)
 def test_every_queue_has_as_many_poppers_as_the_setting_says(group) -> None:  # type: ignore[no-untyped-def]

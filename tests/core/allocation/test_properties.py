@@ -95,6 +95,7 @@ def test_one_pass_says_what_each_client_says(
         assert (at_once.client_ids, list(at_once.shares)) == (listed, answers)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @for_any
 @given(SPREADING, QUEUES, CLIENT_IDS)
 def test_every_queue_has_one_owner(strategy: Strategy, queues: list[MessageQueue], client_ids: list[str]) -> None:
@@ -102,6 +103,7 @@ def test_every_queue_has_one_owner(strategy: Strategy, queues: list[MessageQueue
     assert times_owned(shares) == Counter(queues)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @for_any
 @given(st.sampled_from([Averagely(), AveragelyByCircle()]), QUEUES, CLIENT_IDS)
 def test_shares_differ_by_at_most_one_queue(
@@ -112,6 +114,7 @@ def test_shares_differ_by_at_most_one_queue(
     assert sizes == sorted(sizes, reverse=True)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @for_any
 @given(QUEUES, CLIENT_IDS)
 def test_slices_in_order_of_the_clients_are_the_queues_in_order(
@@ -121,6 +124,7 @@ def test_slices_in_order_of_the_clients_are_the_queues_in_order(
     assert sum(shares, ()) == sort_queues(queues)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @for_any
 @given(ANY, st.data())
 def test_order_of_the_input_does_not_matter(strategy: Strategy, data: st.DataObject) -> None:
@@ -129,6 +133,7 @@ def test_order_of_the_input_does_not_matter(strategy: Strategy, data: st.DataObj
     assert answer_in_one_pass(strategy, other_queues, other_ids) == answer_in_one_pass(strategy, queues, client_ids)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @for_any
 @given(st.sampled_from([Averagely(), AveragelyByCircle()]), QUEUES, CLIENT_IDS, st.data())
 def test_two_clients_with_one_id_double_the_first_share_and_orphan_the_next(
@@ -154,6 +159,7 @@ def test_of_two_clients_with_one_id_both_own_the_first_half() -> None:
     assert allocation.shares == (tuple(queues[:2]), tuple(queues[:2]))
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @for_any
 @given(st.integers(1, 12), QUEUES, CLIENT_IDS, NAMES)
 def test_consistent_hash_moves_only_queues_to_who_joins_and_from_who_leaves(
@@ -176,6 +182,7 @@ def test_machine_room_shares_out_the_queues_of_its_rooms_and_no_others(
     assert max(sizes) - min(sizes) <= 1
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @for_any
 @given(SPREADING, QUEUES, CLIENT_IDS, st.data())
 def test_nearby_gives_every_queue_one_owner_and_one_of_its_room_where_there_is_one(
@@ -194,6 +201,7 @@ def test_nearby_gives_every_queue_one_owner_and_one_of_its_room_where_there_is_o
         assert client_rooms[owner] == room_of_queue or room_of_queue not in client_rooms.values()
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @for_any
 @given(st.none() | QUEUES.map(tuple), QUEUES, CLIENT_IDS)
 def test_config_gives_its_list_to_everyone(
