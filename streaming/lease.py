@@ -4,8 +4,9 @@ Spark notices a second query on a checkpoint only when both have written the sam
 came later to it, which is mostly the first one. It does not notice two checkpoints that write to one table.
 
 On a file system of this machine the lease is a lock of the kernel (``streaming.file_lock``), which ends with its
-process. Elsewhere it is a file that its owner renews (``streaming.lease_file``). An owner that cannot renew it in time
-ends before another one can take it. One that has lost it ends when it reads so.
+process. In an object store it is a file that its owner renews (``streaming.lease_file``). An owner that cannot renew it
+in time ends before another one can take it. One that has lost it ends when it reads so. Other storages have neither
+locks nor conditional writes, such as HDFS: there is no lease, and no standby.
 """
 
 import faulthandler
@@ -19,6 +20,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import NamedTuple
 
+from streaming.config.config_errors import without_userinfo
 from streaming.errors import AwayError, InUseError, MonitorError, SetupError
 from streaming.file_lock import CannotLock, HeldElsewhere, held
 from streaming.lease_file import (
@@ -29,11 +31,10 @@ from streaming.lease_file import (
     NOTICED_S,
     RENEW_EVERY_S,
     RETRY_S,
-    OpenFolder,
-    RemoteLease,
+    StoreLease,
     in_use,
-    remote_lease,
 )
+from streaming.tables.conditional_file import has_conditions
 from streaming.tables.storage import local_path
 
 STANDARD_ERROR = 2  # the descriptor, also where sys.stderr is none
@@ -49,18 +50,19 @@ def always_held() -> None:
 
 
 class Leased(NamedTuple):
-    """Folders that this machine has locked, and those that it cannot lock: address by key of the configuration."""
+    """Folders that this machine has locked, and those in object stores: address by key of the configuration."""
 
     locked: list[Path]
     far: dict[str, str]
 
 
 @contextmanager
-def local_leases(folders: Mapping[str, str]) -> Iterator[Leased]:
+def local_leases(folders: Mapping[str, str], is_standby: bool = False) -> Iterator[Leased]:
     """Lock the folders that this machine can lock. ``folders``: path or address by key of the configuration.
 
     It needs no Spark, so a second process is refused before it starts one. Raises InUseError,
-    AwayError if the disk is full or away, SetupError if the folder cannot be one.
+    AwayError if the disk is full or away, SetupError if the folder cannot be one. ``is_standby``: the process is to
+    wait for another one, which needs a lease of each folder; SetupError if there can be none.
     """
     leased = Leased([], {})
     with ExitStack() as stack:
@@ -73,7 +75,10 @@ def local_leases(folders: Mapping[str, str]) -> Iterator[Leased]:
                 stack.enter_context(held(path / NAME))
                 leased.locked.append(path)
             except CannotLock:
-                leased.far[key] = uri
+                if has_conditions(uri):
+                    leased.far[key] = uri
+                else:
+                    _go_on_without(key, uri, is_standby)
             except HeldElsewhere as other:
                 raise in_use(key, uri, str(other)) from None
             except OSError as error:
@@ -82,16 +87,26 @@ def local_leases(folders: Mapping[str, str]) -> Iterator[Leased]:
         yield leased
 
 
+def _go_on_without(key: str, uri: str, is_standby: bool) -> None:
+    where = f"{key} = {without_userinfo(uri)}: this storage has neither locks nor conditional writes"
+    if is_standby:
+        raise SetupError(
+            f"{where}, so two processes cannot agree who works: put {key} into an object store, or on a disk with "
+            "locks, or start one process alone without --standby (docs/configuration.md, One job on its tables)"
+        )
+    log.warning("%s: nothing refuses a second process that writes to it. See to it that there is none", where)
+
+
 @contextmanager
 def remote_leases(
-    open_folder: OpenFolder, folders: Mapping[str, str], stop: Event, on_loss: Callable[[], None] = lambda: None
+    folders: Mapping[str, str], stop: Event, on_loss: Callable[[], None] = lambda: None
 ) -> Iterator[RequireHeld]:
-    """Keep leases of folders that no machine can lock. Yield the check to make before each commit.
+    """Keep leases of folders in object stores. Yield the check to make before each commit.
 
     When a lease is lost, this calls ``on_loss``, sets ``stop`` and raises InUseError or AwayError at the end of the
     block. If the block lasts longer than ``END_S`` then, the process ends at once: another one may take the lease soon.
     """
-    leases = _RemoteLeases([remote_lease(open_folder, key, uri) for key, uri in folders.items()], stop, on_loss)
+    leases = _RemoteLeases([StoreLease(key, uri) for key, uri in folders.items()], stop, on_loss)
     try:
         leases.take()
         yield leases.require_held
@@ -113,10 +128,10 @@ class _RemoteLeases:
     stands, and ends the process with status 1. Java ends then, too. There is one such timer in a process.
     """
 
-    def __init__(self, leases: Sequence[RemoteLease], stop: Event, on_loss: Callable[[], None]) -> None:
+    def __init__(self, leases: Sequence[StoreLease], stop: Event, on_loss: Callable[[], None]) -> None:
         self.lost: list[MonitorError] = []  # why; the first one counts
         self._leases, self._stop, self._on_loss = leases, stop, on_loss
-        self._taken: list[RemoteLease] = []
+        self._taken: list[StoreLease] = []
         self._threads: list[Thread] = []
         self._over, self._is_lost = Event(), Event()
         self._timer = Lock()
@@ -159,7 +174,7 @@ class _RemoteLeases:
         self._threads.append(thread)
         thread.start()
 
-    def _keep(self, lease: RemoteLease) -> None:
+    def _keep(self, lease: StoreLease) -> None:
         wait_s = RENEW_EVERY_S
         while not self._over.wait(wait_s):
             try:
@@ -172,7 +187,7 @@ class _RemoteLeases:
                 log.warning("%s: the lease could not be renewed: %s", lease.key, str(error).split("\n", 1)[0])
                 wait_s = RETRY_S
 
-    def _watch(self, lease: RemoteLease) -> None:
+    def _watch(self, lease: StoreLease) -> None:
         """Notice that the lease was not renewed in time, in a thread of its own: a write may hang."""
         while not self._over.wait(min(NOTICED_S, HELD_S / 10)):
             try:

@@ -1,22 +1,17 @@
-"""One lease as a file in a folder that no machine can lock: taken, renewed, checked and released.
+"""One lease as a file in an object store: taken, renewed, checked and released.
 
 The owner writes the file again every ``RENEW_EVERY_S``. A process that finds such a file watches it: if it has not
 changed for ``EXPIRES_S``, its owner is gone. No clocks of two machines are compared: an owner that could not renew for
 ``HELD_S`` by its own clock stops, and commits nothing after ``EXPIRES_S``. Its process of the projections looks at no
 lease: after a pause of the whole machine it may still append rows that another one has appended too.
 
-In an object store each write has a condition (``conditional_file``), so one of several processes takes the lease, and a
-write that comes late is refused. Each taking has a larger number (``fence``). HDFS has no such condition. There the
-owner reads the file before each write. If it belongs to another process by then (which took it while this one was
-paused, or started in the same moment), this process ends.
+Each write has a condition (``conditional_file``), so one of several processes takes the lease, and a write that comes
+late is refused. Each taking has a larger number (``fence``).
 """
 
 import logging
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from threading import Event
-from typing import Protocol
 from uuid import uuid4
 
 import msgspec
@@ -30,8 +25,7 @@ from streaming.tables.conditional_file import (
     Content,
     Refused,
     Version,
-    has_conditions,
-    require_conditions,
+    require_conditional_commits,
 )
 
 log = logging.getLogger(__name__)
@@ -46,20 +40,6 @@ NOTICED_S = 1.0  # so long it may take to notice that this time is over
 END_S = 4.0  # so long a process that has lost its lease may take to end in order
 LAST_RESORT_S = 0.5  # later the process ends without a word of why
 EXPIRES_S = 21.0  # all four, 2 s for the end of Java, and the rest to spare
-CHECK_AFTER_S = 3.0  # without conditions: if two write at the same time, the later one counts
-
-
-class TextFolder(Protocol):
-    """A folder that no machine can lock. Its methods raise AwayError while its storage does not answer."""
-
-    def read(self, name: str) -> str | None: ...
-
-    def write(self, name: str, text: str) -> None: ...
-
-    def delete(self, name: str) -> None: ...
-
-
-OpenFolder = Callable[[str], TextFolder]
 
 
 class Lease(Struct, frozen=True):
@@ -72,8 +52,8 @@ class Lease(Struct, frozen=True):
     released: bool = False
 
 
-class RemoteLease(ABC):
-    """A lease as a file with a heartbeat."""
+class StoreLease:
+    """A lease as a file with a heartbeat. Raises AwayError or SetupError if its store cannot be opened."""
 
     def __init__(self, key: str, uri: str) -> None:
         self.key = key
@@ -81,18 +61,36 @@ class RemoteLease(ABC):
         self._mine = Lease(str(uuid4()), 0, this_process())
         self.until = 0.0  # by the monotonic clock; not held before the first write
         self._seen: tuple[str | None, float] = (None, 0.0)  # what the file was, and when, by the monotonic clock
+        self._file = ConditionalFile(uri, NAME)
+        self._version: Version | None = None  # what the next write replaces
 
     def look(self) -> None:
         """Begin to watch the lease: if it does not change from now on, it expires after ``EXPIRES_S``."""
         self._seen = self._text(), time.monotonic()
 
-    @abstractmethod
     def take(self, stop: Event) -> bool:
         """Take the lease; False if ``stop`` was set before. Raises InUseError while another process renews it."""
+        require_conditional_commits()
+        while not stop.is_set():
+            found = self._file.read()
+            text = "" if found is None else found.text
+            if found is None or _read(text).released or _read(text).id == self._mine.id or self._expires(text, stop):
+                try:
+                    self._take_over(found)
+                    return True
+                except Refused:  # another was faster, or the answer to our own write was lost: look again
+                    stop.wait(1)
+        return False
 
-    @abstractmethod
     def renew(self) -> None:
         """Write the lease again. Raises InUseError if it is another's by now."""
+        try:
+            self._write()
+        except Refused:
+            found = self._file.read()
+            self._require_mine(found and found.text)
+            self._version = found and found.version  # of a write of ours whose answer was lost
+            self._write()
 
     def require_renewed(self) -> None:
         """Raise AwayError if the last write that succeeded is too old. It asks nothing but the clock."""
@@ -119,7 +117,7 @@ class RemoteLease(ABC):
         """Release the lease. If Java has ended already, the next process waits until the lease has expired."""
         self.until = 0.0
         try:
-            self._release()
+            self._write(released=True)  # the file stays: who takes the lease next counts on from its number
         except Exception as error:
             log.debug("%s: the lease stays behind: %s", self.key, error)
 
@@ -144,7 +142,7 @@ class RemoteLease(ABC):
         """Write the file. Each check passes from now on, for ``HELD_S``; none does after the lease is released."""
         self._mine = msgspec.structs.replace(self._mine, beat=self._mine.beat + 1, released=released)
         began = time.monotonic()
-        self._put(msgspec.json.encode(self._mine).decode())
+        self._version = self._file.write(msgspec.json.encode(self._mine).decode(), self._version)
         self.until = 0.0 if released else began + HELD_S
 
     def _require_mine(self, found: str | None) -> None:
@@ -152,105 +150,15 @@ class RemoteLease(ABC):
         if (lease.id, lease.fence) != (self._mine.id, self._mine.fence):
             raise in_use(self.key, self._uri, str(lease.holder))
 
-    @abstractmethod
-    def _text(self) -> str | None: ...
-
-    @abstractmethod
-    def _put(self, text: str) -> None: ...
-
-    @abstractmethod
-    def _release(self) -> None: ...
-
-
-class StoreLease(RemoteLease):
-    """A lease in an object store: each write has a condition."""
-
-    def __init__(self, key: str, uri: str) -> None:
-        super().__init__(key, uri)
-        self._file = ConditionalFile(uri, NAME)
-        self._version: Version | None = None  # what the next write replaces
-
-    def take(self, stop: Event) -> bool:
-        while not stop.is_set():
-            found = self._file.read()
-            text = "" if found is None else found.text
-            if found is None or _read(text).released or _read(text).id == self._mine.id or self._expires(text, stop):
-                require_conditions(self._uri)  # not before: a standby looks again and again
-                try:
-                    self._take_over(found)
-                    return True
-                except Refused:  # another was faster, or the answer to our own write was lost: look again
-                    stop.wait(1)
-        return False
-
-    def renew(self) -> None:
-        try:
-            self._write()
-        except Refused:
-            found = self._file.read()
-            self._require_mine(found and found.text)
-            self._version = found and found.version  # of a write of ours whose answer was lost
-            self._write()
-
     def _take_over(self, found: Content | None) -> None:
         last = Lease("", 0, Holder()) if found is None else _read(found.text)
         self._mine = msgspec.structs.replace(self._mine, fence=last.fence + 1)
         self._version = None if found is None else found.version
         self._write()
 
-    def _release(self) -> None:
-        """Keep the file: who takes the lease next counts on from its number."""
-        self._write(released=True)
-
     def _text(self) -> str | None:
         found = self._file.read()
         return None if found is None else found.text
-
-    def _put(self, text: str) -> None:
-        self._version = self._file.write(text, self._version)
-
-
-class FolderLease(RemoteLease):
-    """A lease where no write can have a condition, such as in HDFS. Of two that take it at once, the later one goes
-    on.
-    """
-
-    def __init__(self, open_folder: OpenFolder, key: str, uri: str) -> None:
-        super().__init__(key, uri)
-        self._folder = open_folder(uri)
-
-    def take(self, stop: Event) -> bool:
-        found = self._text()
-        if found and not self._expires(found, stop):  # an empty one is of a lock that this file system lacks
-            return False
-        self._write()
-        if not stop.wait(CHECK_AFTER_S):
-            self._require_mine(self._text())
-        return True
-
-    def renew(self) -> None:
-        self._require_mine(self._text())
-        self._write()
-
-    def _require_mine(self, found: str | None) -> None:
-        """A file that is missing is being replaced: only object stores do that in one step."""
-        if found is not None:
-            super()._require_mine(found)
-
-    def _release(self) -> None:
-        self._require_mine(self._text())
-        self._folder.delete(NAME)
-
-    def _text(self) -> str | None:
-        return self._folder.read(NAME)
-
-    def _put(self, text: str) -> None:
-        self._folder.write(NAME, text)
-
-
-def remote_lease(open_folder: OpenFolder, key: str, uri: str) -> RemoteLease:
-    """The lease of this folder, not yet taken. Raises AwayError or SetupError if its storage cannot be opened."""
-    return StoreLease(key, uri) if has_conditions(uri) else FolderLease(open_folder, key, uri)
 
 
 def who(text: str) -> str:

@@ -5,7 +5,6 @@ import os
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -108,12 +107,11 @@ def session(
     """
     from streaming.lease import local_leases, remote_leases
     from streaming.spark.session import build_session  # takes a second, which a refused configuration need not
-    from streaming.spark.storage import Folder
 
     with local_leases(alone_in or {}) as leased:
         spark = build_session(f"evenkeel {command}", config.spark.spark_settings(), config.spark.jars_folder)
         try:
-            with remote_leases(partial(Folder, spark), leased.far, Event()) as require_held:
+            with remote_leases(leased.far, Event()) as require_held:
                 yield spark, require_held
         finally:
             spark.stop()

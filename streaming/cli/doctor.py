@@ -1,7 +1,7 @@
 """Look at everything that evenkeel needs: before it is installed, after that, and when something is odd.
 
-Each thing is fine, wrong (with the command that mends it) or unknown (with the reason). Nothing is written. It takes
-30 s at most, and ends with 1 if something is wrong.
+Each thing is fine, wrong (with the command that mends it) or unknown (with the reason). Nothing is written, but with
+--contend and --bundle. It takes 30 s at most, and ends with 1 if something is wrong.
 """
 
 import argparse
@@ -41,6 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--page", action="store_true", help="also send a test page and its end through every sink")
     parser.add_argument(
+        "--contend",
+        action="store_true",
+        help="also let 16 writers write one trial file at once in each object store: does it keep conditional writes?",
+    )
+    parser.add_argument(
         "--bundle",
         type=Path,
         metavar="FILE",
@@ -63,7 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
         from streaming.doctor import bundle  # deltalake, which need not work for a report
 
         bundle.require_new(arguments.bundle)
-    wanted = list(areas(config, alerts, processes, sends_pages=arguments.page, file=arguments.config))
+    asked = {"sends_pages": arguments.page, "contends": arguments.contend, "file": arguments.config}
+    wanted = list(areas(config, alerts, processes, **asked))
     with waiting(f"Looking at everything, for {TOTAL_S:g} s at most"), _clients_are_quiet():
         report = examined(__version__, wanted)
     _show(report, arguments.json)

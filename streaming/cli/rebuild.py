@@ -12,14 +12,13 @@ def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments)
     from streaming.lease import local_leases, remote_leases
     from streaming.projections.projector import rebuild
-    from streaming.tables.storage import TextFiles
 
     progress = Progress()
 
     def tell(done: int, of: int) -> None:
         progress.count(done, of, "facts")
 
-    with local_leases({"tables.path": config.tables.path}) as leased, remote_leases(TextFiles, leased.far, Event()):
+    with local_leases({"tables.path": config.tables.path}) as leased, remote_leases(leased.far, Event()):
         with progress:
             rebuilt = rebuild(config.tables.path, tell)
         for table, rows in rebuilt.items():

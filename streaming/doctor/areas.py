@@ -11,9 +11,11 @@ from streaming.doctor.examination import Area, found_by, in_process
 
 
 def areas(
-    config: Config, alerts: Alerts, processes: Processes, *, sends_pages: bool, file: Path | None
+    config: Config, alerts: Alerts, processes: Processes, *, sends_pages: bool, contends: bool, file: Path | None
 ) -> Iterator[Area]:
-    """``sends_pages``: a test page through every sink. ``file``: the configuration file."""
+    """``sends_pages``: a test page through every sink. ``contends``: a contest of writers in each object store.
+    ``file``: the configuration file.
+    """
     yield Area("machine", partial(found_by, "machine", config, processes))
     if "run" in processes:
         yield Area("java", partial(found_by, "machine", config, function="java_checks"))
@@ -23,7 +25,7 @@ def areas(
         yield Area("rocketmq", partial(found_by, "rocketmq", config))
     if processes & {"run", "notify", "web"}:
         late_seconds = alerts.monitor.late_seconds
-        yield Area("tables", partial(in_process, "tables", config, processes, late_seconds))
+        yield Area("tables", partial(in_process, "tables", config, processes, late_seconds, contends))
     yield Area("upgrade", partial(in_process, "upgrade", config, processes))
     if processes & {"run", "notify"}:
         yield Area("sinks", partial(found_by, "sinks", config, alerts, sends_pages, file))

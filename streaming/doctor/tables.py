@@ -1,4 +1,4 @@
-"""The tables and the checkpoint, read without Spark, and the job's place in Kafka. Nothing is written."""
+"""The tables and the checkpoint, read without Spark, and the job's place in Kafka. Only a contest writes."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,13 +16,15 @@ from streaming.collector.output.kafka import opened
 from streaming.config.sections import Config
 from streaming.core.state.packing import OLDEST_READABLE, STATE_VERSION, require_version
 from streaming.doctor.checks import Check, Processes, unknown
+from streaming.doctor.contest import require_conditions
 from streaming.doctor.judgement import kafka as judge_kafka
 from streaming.doctor.judgement import tables as judge
 from streaming.doctor.kafka import options_of
-from streaming.errors import CheckpointError, CollectorError, MonitorError, SourceError, StateVersionError
+from streaming.errors import CheckpointError, CollectorError, MonitorError, SetupError, SourceError, StateVersionError
 from streaming.spark.checkpoint import Checkpoint, existing, refuse_changed
 from streaming.spark.kafka_offsets import flat
 from streaming.spark.sources import name_of
+from streaming.tables.conditional_file import has_conditions
 from streaming.tables.creation import missing_columns
 from streaming.tables.query import millis, selection_of
 from streaming.tables.storage import (
@@ -41,7 +43,8 @@ ROWS_AT_MOST = 40  # ten minutes of one cluster
 LAG = "lag of the job"
 
 
-def checks(config: Config, processes: Processes, late_seconds: float) -> Iterator[Check]:
+def checks(config: Config, processes: Processes, late_seconds: float, contends: bool) -> Iterator[Check]:
+    """``contends``: a contest of writers shows whether each object store keeps conditional writes."""
     tables = config.tables.path
     if why := _closed(tables):
         yield judge.closed(tables, why)
@@ -49,8 +52,7 @@ def checks(config: Config, processes: Processes, late_seconds: float) -> Iterato
     if by := replayed_by(tables):
         yield judge.replayed(tables, by)
         return
-    if local_path(tables) is None:
-        yield judge.storage(tables)
+    yield from _storages(config, processes, contends)
     seen = {one.name: _seen(tables, one) for one in TABLES}
     facts_exist = seen[FACTS.name].version is not None
     if any(one.version is not None or one.failure for one in seen.values()):
@@ -62,6 +64,23 @@ def checks(config: Config, processes: Processes, late_seconds: float) -> Iterato
         yield _newest_health(tables, late_seconds)
     if "run" in processes:
         yield from _checkpoint(config, facts_exist)
+
+
+def _storages(config: Config, processes: Processes, contends: bool) -> Iterator[Check]:
+    folders = [config.tables.path, *([config.job.checkpoint] if "run" in processes else [])]
+    for uri in folders:
+        if local_path(uri) is None:
+            yield _contest(uri) if contends and has_conditions(uri) else judge.storage(uri, has_conditions(uri))
+
+
+def _contest(uri: str) -> Check:
+    try:
+        require_conditions(uri)
+        return judge.contest(uri)
+    except SetupError as error:
+        return judge.contest(uri, str(error))
+    except MonitorError as error:
+        return unknown(judge.AREA, "write", str(error), where=uri)
 
 
 def _version(tables: str) -> Check:

@@ -17,7 +17,6 @@ from streaming.spark.java_lock import java_lock
 from streaming.spark.job_counts import JobCounts
 from streaming.spark.maintain import maintain_regularly
 from streaming.spark.session import build_session
-from streaming.spark.storage import Folder
 from streaming.standby import Standby, taken
 from streaming.tables.maintenance import maintain_options
 
@@ -52,14 +51,14 @@ def serve(
             job.prepare_to_take_over(spark, job.plan_of(config), stop)
             log.info("standby: Spark has started, and this job is ready to take over")
 
-        leased = taken(locks, partial(local_leases, written_by(config)), stop, standby, prepare)
+        leased = taken(locks, partial(local_leases, written_by(config), standby is not None), stop, standby, prepare)
         if leased is None:
             return
         spark = session()
         for folder in leased.locked:
             taken(locks, partial(java_lock, spark, folder, stop), stop, standby)
         lost = Event()
-        leases = partial(remote_leases, partial(Folder, spark), leased.far, stop, lost.set)
+        leases = partial(remote_leases, leased.far, stop, lost.set)
         held = taken(java, leases, stop, standby, prepare)
         if held is not None:
             _detect(spark, config, stop, started, counts, held, lost)

@@ -1,18 +1,15 @@
 """A small file in an object store that is written under a condition: it is missing, or it has not changed since.
 
 The store itself compares: ``If-None-Match: *`` and ``If-Match`` on S3 and Azure, generations on GCS. So of several
-writers one wins, however late the request of another arrives. ``require_conditions`` tries that with the store at hand.
+writers one wins, however late the request of another arrives. ``evenkeel doctor --contend`` tries that with the store.
 """
 
 import os
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from threading import Barrier
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
-from uuid import uuid4
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError, PreconditionError
@@ -25,9 +22,6 @@ from streaming.tables.storage import delta_uri
 CONDITIONAL = ("s3", "s3a", "gs", "abfs", "abfss")  # schemes; HDFS and others have no such condition
 # One request with its repetition ends within 6 s, so that a lease can be renewed twice before it is over.
 REQUEST_S, CONNECT_S, REPETITIONS, REPEATED_FOR_S = 3, 2, 1, 3
-CONTENDERS = 16  # versitygw before its pull request 2288 let 2 to 32 of 32 writers win
-TRIAL_ROUNDS = 3  # the first one makes the file, the others replace it
-TRIALS = "_lease_trials"  # Hadoop takes a folder whose name begins so for no data
 UNSAFE = "AWS_S3_ALLOW_UNSAFE_RENAME"  # with it deltalake writes its commits without a condition
 
 Version = Mapping[str, str]
@@ -82,7 +76,7 @@ class ConditionalFile:
                 return _version(obstore.put(self._store, self._name, text.encode(), mode=mode, use_multipart=False))
             except FileNotFoundError:
                 if replaces is None:  # a file that is made needs no other one: what is missing is the bucket
-                    raise _unwritable(self._uri) from None
+                    raise unwritable(self._uri) from None
                 raise Refused from None
             except (AlreadyExistsError, PreconditionError):
                 raise Refused from None
@@ -101,51 +95,16 @@ class ConditionalFile:
             raise AwayError(f"{without_userinfo(self._uri)} cannot be used: {_in_short(error)}") from None
 
 
-def require_conditions(folder: str) -> None:
-    """Let several writers write one file of this folder at once. Raises SetupError if the store lets two of them win.
-
-    Neither leases nor the commits of deltalake are safe in such a store. Raises AwayError if no write is accepted.
-    """
+def require_conditional_commits() -> None:
+    """Raises SetupError where deltalake is told to write its commits without a condition."""
     if _is_set(UNSAFE):
         raise SetupError(
             f"{UNSAFE} is set: with it deltalake writes its commits without a condition, and two writers lose each "
             "other's rows. Remove it from the environment"
         )
-    file = ConditionalFile(folder, f"{TRIALS}/{uuid4()}")
-    replaces: Version | None = None
-    try:
-        for _ in range(TRIAL_ROUNDS):
-            won = _contend(file, replaces)
-            if len(won) > 1:
-                condition = "If-None-Match: *" if replaces is None else "If-Match"
-                raise SetupError(
-                    f"{without_userinfo(folder)}: this object store let {len(won)} of {CONTENDERS} writers win that "
-                    f"wrote one file at once, each under the condition {condition}. So two jobs could have one lease, "
-                    "and lose each other's commits: use a store, or a version of it, that keeps conditional writes"
-                )
-            if not won and replaces is None:
-                raise _unwritable(folder)
-            replaces = won[0] if won else replaces
-    finally:
-        with suppress(AwayError):
-            file.delete()
 
 
-def _contend(file: ConditionalFile, replaces: Version | None) -> list[Version]:
-    """The versions of those who won."""
-    together = Barrier(CONTENDERS)
-
-    def write(number: int) -> Version | None:
-        together.wait()
-        with suppress(Refused):
-            return file.write(f"{number} {uuid4()}", replaces)
-        return None
-
-    with ThreadPoolExecutor(CONTENDERS) as pool:
-        return [version for version in pool.map(write, range(CONTENDERS)) if version is not None]
-
-
-def _unwritable(folder: str) -> AwayError:
+def unwritable(folder: str) -> AwayError:
     return AwayError(
         f"{without_userinfo(folder)} cannot be used: no write was accepted. Does the bucket exist, and may this key "
         "write to it?"

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 CORE = Path(__file__).parents[2] / "streaming" / "core"
 QUESTION = re.compile(r"_*(is|are|was|were|has|have|had|may|can|goes|comes|needs|lets|tells|judge)_")
 WRITES = {

@@ -36,7 +36,7 @@ def config(folder: Path, **source: object) -> Config:
 
 def looked(folder: Path) -> Mapping[str, Check]:
     """By what was looked at; tables by their name."""
-    found = tables.checks(config(folder), RUN, 60)
+    found = tables.checks(config(folder), RUN, 60, contends=False)
     return {check.where if check.what == "table" else check.what: check for check in found}
 
 
@@ -114,8 +114,8 @@ def test_tables_of_another_user_are_reached_and_not_restored(tmp_path: Path) -> 
     program = (
         "import sys; from tests.doctor.test_tables import config; from streaming.doctor.tables import checks; "
         "from pathlib import Path\n"
-        "for check in checks(config(Path(sys.argv[1])), frozenset(), 60): print(check.verdict.value, check.where, "
-        "check.found, check.mend, sep='|')"
+        "for check in checks(config(Path(sys.argv[1])), frozenset(), 60, False): "
+        "print(check.verdict.value, check.where, check.found, check.mend, sep='|')"
     )
     words = [sys.executable, "-c", program, str(tmp_path)]
 
@@ -189,7 +189,7 @@ def test_place_of_the_job_in_kafka(tmp_path: Path, kafka: object) -> None:
     (tmp_path / "c" / "offsets" / "0").write_text('v1\n{}\n{"doctor-lag":{"0":5,"1":0}}')
     for batch, verdict in ((4, Verdict.FINE), (3, Verdict.WRONG)):
         given = config(tmp_path, bootstrap_servers=servers, topic="doctor-lag", max_offsets_per_trigger=batch)
-        found = {check.what: check for check in tables.checks(given, RUN, 60)}
+        found = {check.what: check for check in tables.checks(given, RUN, 60, contends=False)}
         assert found["partitions read"].verdict is Verdict.FINE
         assert found["lag of the job"].verdict is verdict
         assert found["lag of the job"].found.startswith("4 records")

@@ -9,30 +9,22 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from threading import Event, Timer
 from types import SimpleNamespace
 
 import pytest
 
-from streaming import lease, lease_file
+from streaming import lease
 from streaming.errors import AwayError, InUseError, MonitorError, SetupError
+from streaming.file_lock import CannotLock
 from streaming.lease import local_leases, remote_leases
-from streaming.lease_file import NAME, FolderLease, in_use
+from streaming.lease_file import in_use
 from streaming.spark import java_lock
-from streaming.spark.storage import Folder
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
 KEY = "tables.path"
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "RENEW_EVERY_S", 0.5)
-    for name, seconds in (("EXPIRES_S", 3), ("CHECK_AFTER_S", 0.2)):
-        monkeypatch.setattr(lease_file, name, seconds)
 
 
 def test_folder_of_this_machine_is_held_by_one(tmp_path):
@@ -64,73 +56,21 @@ def test_address_is_left_to_a_heartbeat_and_shows_no_password():
     assert "hunter2" not in str(in_use(KEY, "s3a://key:hunter2@bucket/tables", "x"))
 
 
-def test_heartbeat_refuses_a_second_while_the_first_lives(spark, tmp_path, quick):
-    folders = {KEY: str(tmp_path)}
-    with remote_leases(partial(Folder, spark), folders, Event()):
-        began = time.monotonic()
-        with pytest.raises(InUseError, match=f"in use by process {os.getpid()}"):
-            remote_leases(partial(Folder, spark), folders, Event()).__enter__()
-        assert time.monotonic() - began < 3
-    assert not (tmp_path / NAME).exists()
-    with remote_leases(partial(Folder, spark), folders, Event()):  # one that ended well holds nobody up
-        pass
+def test_folder_without_locks_and_conditions_has_no_lease_and_no_standby(tmp_path, monkeypatch, caplog):
+    """As HDFS, and a disk whose server keeps no locks."""
 
+    def no_lock(path):
+        raise CannotLock
 
-@pytest.mark.parametrize("left", ["its own words", "{}"])
-def test_lease_that_nobody_renews_expires(left, spark, tmp_path, quick):
-    folder = Folder(spark, str(tmp_path))
-    with remote_leases(partial(Folder, spark), {KEY: str(tmp_path)}, Event()):
-        text = folder.read(NAME)
-    folder.write(NAME, left if left == "{}" else text)  # as kill -9 leaves it
-    began = time.monotonic()
-    with remote_leases(partial(Folder, spark), {KEY: str(tmp_path)}, Event()):
-        assert 2 < time.monotonic() - began < 15
-
-
-def test_empty_file_is_no_lease(monkeypatch):
-    """A lock of the kernel is tried first, and leaves one where the file system has no locks."""
-    monkeypatch.setattr(lease_file, "CHECK_AFTER_S", 0.01)
-    files, began = InMemory({NAME: ""}), time.monotonic()
-    assert FolderLease(lambda uri: files, KEY, "hdfs://h/tables").take(Event())
-    assert time.monotonic() - began < lease_file.EXPIRES_S / 2
-
-
-class InMemory(dict[str, str]):
-    """A folder whose files are the items."""
-
-    read, write = dict.get, dict.__setitem__
-
-    def delete(self, name: str) -> None:
-        del self[name]
-
-
-def test_one_that_was_paused_ends_when_another_has_taken_over(spark, tmp_path, quick):
-    folder, stop = Folder(spark, str(tmp_path)), Event()
-    other = '{"id":"other","beat":1,"holder":{"host":"h2","pid":7,"command":"evenkeel run","since_ts":0}}'
-
-    def work():
-        with remote_leases(partial(Folder, spark), {KEY: str(tmp_path)}, stop):
-            folder.write(NAME, other)
-            assert stop.wait(10), "it goes on beside the other"
-            raise MonitorError("what came of it")
-
-    with pytest.raises(InUseError) as lost:
-        work()
-    assert "in use by process 7 on h2 ('evenkeel run', since 1970-01-01 00:00:00 UTC)" in str(lost.value)
-    assert folder.read(NAME) == other, "what is another's is left alone"
-
-
-def test_of_two_that_begin_at_once_the_later_one_goes_on(spark, tmp_path, quick, monkeypatch):
-    monkeypatch.setattr(lease_file, "CHECK_AFTER_S", 3)
-    stop, first = Event(), FolderLease(partial(Folder, spark), KEY, str(tmp_path))
-
-    def late(self, seconds):  # while the first waits, the second, who saw no lease either, writes its own
-        FolderLease(partial(Folder, spark), KEY, str(tmp_path))._write()
-        return False
-
-    monkeypatch.setattr(Event, "wait", late)
-    with pytest.raises(InUseError):
-        first.take(stop)
+    monkeypatch.setattr(lease, "held", no_lock)
+    for uri in ("hdfs://name:8020/tables", str(tmp_path)):
+        caplog.clear()
+        with local_leases({KEY: uri}) as leased, remote_leases(leased.far, Event()):
+            assert leased == ([], {})
+        assert "nothing refuses a second process" in caplog.text
+        words = f"{KEY} = {uri}: this storage has neither locks nor .* start one process alone without --standby"
+        with pytest.raises(SetupError, match=words):
+            local_leases({KEY: uri}, is_standby=True).__enter__()
 
 
 LOCKED = """

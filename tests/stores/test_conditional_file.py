@@ -8,9 +8,10 @@ import obstore
 import pytest
 from obstore.store import from_url
 
+from streaming.doctor.contest import TRIALS, require_conditions
 from streaming.errors import AwayError, SetupError
 from streaming.lease_file import HELD_S
-from streaming.tables.conditional_file import TRIALS, UNSAFE, ConditionalFile, Refused, require_conditions
+from streaming.tables.conditional_file import UNSAFE, ConditionalFile, Refused
 from streaming.tables.storage import delta_uri
 from tests.stores.contention import winners
 from tests.stores.servers import LoopbackStore

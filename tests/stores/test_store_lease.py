@@ -17,20 +17,16 @@ import msgspec
 import pytest
 
 from streaming import lease, lease_file
-from streaming.errors import AwayError, InUseError
+from streaming.errors import AwayError, InUseError, SetupError
 from streaming.lease import remote_leases
-from streaming.lease_file import NAME, Lease, StoreLease, TextFolder
+from streaming.lease_file import NAME, Lease, StoreLease
 from streaming.standby import Standby, taken
-from streaming.tables.conditional_file import ConditionalFile
+from streaming.tables.conditional_file import UNSAFE, ConditionalFile
 from tests.stores.servers import LoopbackStore
 
 pytestmark = pytest.mark.slow("an object store is started")
 KEY = "tables.path"
 ROOT = Path(__file__).parents[2]
-
-
-def no_folder(uri: str) -> TextFolder:
-    raise AssertionError("an object store needs no folder")
 
 
 @pytest.fixture(autouse=True)
@@ -51,15 +47,15 @@ def kept(folder: str) -> Lease:
 
 def test_second_is_refused_and_the_owner_named(folder: str) -> None:
     words = f"{KEY} = {folder} is in use by process {os.getpid()} on"
-    with remote_leases(no_folder, {KEY: folder}, Event()), pytest.raises(InUseError, match=words):
-        remote_leases(no_folder, {KEY: folder}, Event()).__enter__()
+    with remote_leases({KEY: folder}, Event()), pytest.raises(InUseError, match=words):
+        remote_leases({KEY: folder}, Event()).__enter__()
 
 
 def test_lease_that_was_released_is_taken_at_once_with_a_larger_number(folder: str) -> None:
     numbers = []
     for _ in range(3):
         began = time.monotonic()
-        with remote_leases(no_folder, {KEY: folder}, Event()) as require_held:
+        with remote_leases({KEY: folder}, Event()) as require_held:
             require_held()
             numbers.append(kept(folder).fence)
         assert time.monotonic() - began < 4
@@ -80,10 +76,16 @@ def test_bucket_that_does_not_exist_ends_the_start(folder: str) -> None:
         StoreLease(KEY, f"s3a://{uuid4()}/tables").take(Event())
 
 
+def test_commits_without_conditions_are_refused(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(UNSAFE, "true")
+    with pytest.raises(SetupError, match=f"{UNSAFE} is set: .* Remove it from the environment"):
+        StoreLease(KEY, folder).take(Event())
+
+
 def test_lease_that_nobody_renews_expires(folder: str) -> None:
     assert StoreLease(KEY, folder).take(Event())  # as kill -9 leaves it
     began = time.monotonic()
-    with remote_leases(no_folder, {KEY: folder}, Event()):
+    with remote_leases({KEY: folder}, Event()):
         assert 4 <= time.monotonic() - began < 12
         assert kept(folder).fence == 2
 
@@ -94,7 +96,7 @@ def test_leases_of_one_owner_expire_together(folder: str, monkeypatch: pytest.Mo
     for key, uri in folders.items():
         assert StoreLease(key, uri).take(Event())  # as kill -9 leaves it
     began = time.monotonic()
-    with remote_leases(no_folder, folders, Event()):
+    with remote_leases(folders, Event()):
         assert 10 <= time.monotonic() - began < 20
 
 
@@ -105,7 +107,7 @@ def test_a_standby_waits_while_the_lease_is_renewed_and_takes_over_when_it_expir
 
     def wait() -> None:
         with ExitStack() as stack:
-            held = taken(stack, lambda: remote_leases(no_folder, {KEY: folder}, stop), stop, standby)
+            held = taken(stack, lambda: remote_leases({KEY: folder}, stop), stop, standby)
             assert held is not None
             held()
             took.set()
@@ -176,7 +178,7 @@ def test_lease_that_is_lost_stops_the_job(folder: str) -> None:
     stop, lost = Event(), Event()
 
     def work() -> None:
-        with remote_leases(no_folder, {KEY: folder}, stop, lost.set):
+        with remote_leases({KEY: folder}, stop, lost.set):
             taken_over(folder)
             assert stop.wait(10), "it goes on beside the other"
             assert lost.is_set()
@@ -190,7 +192,7 @@ import sys, time
 from threading import Event
 from streaming import lease
 lease.RENEW_EVERY_S, lease.END_S = 0.5, 1.0
-with lease.remote_leases(None, {"tables.path": sys.argv[1]}, Event()):
+with lease.remote_leases({"tables.path": sys.argv[1]}, Event()):
     print("taken", flush=True)
     time.sleep(60)
 """
@@ -220,7 +222,7 @@ lease.RENEW_EVERY_S = lease.RETRY_S = lease_file.RETRY_S = 0.5
 lease_file.HELD_S, lease.END_S = 3.0, 1.0
 files = TextFiles(sys.argv[1])
 files.write("read", "")
-with lease.remote_leases(None, {"tables.path": sys.argv[1]}, Event()):
+with lease.remote_leases({"tables.path": sys.argv[1]}, Event()):
     print("taken", flush=True)
     sys.stdin.readline()
     files.read("read")
@@ -255,7 +257,7 @@ from streaming import lease, lease_file
 lease.RENEW_EVERY_S = lease.RETRY_S = lease_file.RETRY_S = 0.5
 lease_file.HELD_S, lease.END_S, lease.LAST_RESORT_S = 3.0, 1.5, 0.5
 stop = Event()
-with lease.remote_leases(None, {"tables.path": sys.argv[1], "job.checkpoint": sys.argv[1] + "/checkpoint"}, stop):
+with lease.remote_leases({"tables.path": sys.argv[1], "job.checkpoint": sys.argv[1] + "/checkpoint"}, stop):
     print("taken", flush=True)
     stop.wait()
 """
@@ -294,7 +296,7 @@ def test_owner_that_cannot_renew_stops_by_its_own_clock(server: LoopbackStore, f
     stop = Event()
 
     def work() -> None:
-        with remote_leases(no_folder, {KEY: folder}, stop) as require_held:
+        with remote_leases({KEY: folder}, stop) as require_held:
             server.pause()
             try:
                 began = time.monotonic()

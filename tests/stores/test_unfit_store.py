@@ -1,4 +1,4 @@
-"""Stores that let two writers win are refused at the start. No server that can be had does so: these are made."""
+"""Stores that let two writers win are found by doctor. No server that can be had does so: these are made."""
 
 import time
 from collections.abc import Iterator
@@ -8,8 +8,11 @@ from threading import Lock, Thread
 
 import pytest
 
+from streaming.config.sections import Config
+from streaming.doctor import tables
+from streaming.doctor.checks import Verdict
+from streaming.doctor.contest import require_conditions
 from streaming.errors import SetupError
-from streaming.tables.conditional_file import require_conditions
 
 IGNORES, CHECKS_THEN_ACTS, FIT = "ignores conditions", "checks, then acts", "fit"
 
@@ -81,3 +84,15 @@ def test_store_that_lets_two_win_is_refused_with_the_reason(kind: str) -> None:
 @pytest.mark.parametrize("kind", [FIT], indirect=True)
 def test_the_same_store_with_a_lock_is_accepted(kind: str) -> None:
     require_conditions("s3a://bucket/tables")
+
+
+@pytest.mark.parametrize(("kind", "verdict"), [(IGNORES, Verdict.WRONG), (FIT, Verdict.FINE)], indirect=["kind"])
+def test_doctor_lets_writers_contend_where_it_is_asked_to(kind: str, verdict: Verdict) -> None:
+    both = {"tables": {"path": "s3a://bucket/tables"}, "job": {"checkpoint": "s3a://bucket/checkpoint"}}
+    config, run = Config.model_validate(both), frozenset({"run"})
+    found = list(tables._storages(config, run, contends=True))
+    assert [(check.where, check.verdict) for check in found] == [
+        ("s3a://bucket/tables", verdict), ("s3a://bucket/checkpoint", verdict),
+    ]  # fmt: skip
+    (untried,) = tables._storages(config, frozenset({"web"}), contends=False)
+    assert (untried.verdict, untried.mend) == (Verdict.UNKNOWN, "evenkeel doctor --contend")

@@ -56,9 +56,17 @@ def no_tables(tables: str) -> Check:
     return unknown(AREA, "table", "there are no tables yet", "the first start of 'evenkeel run' makes them", tables)
 
 
-def storage(tables: str) -> Check:
-    """An object store, to which nothing is written for a trial."""
-    return unknown(AREA, "write", "not tried: nothing is written", where=tables)
+def storage(uri: str, has_conditions: bool) -> Check:
+    """A storage to which nothing is written for a trial."""
+    if has_conditions:
+        return unknown(AREA, "write", "not tried: nothing is written", "evenkeel doctor --contend", uri)
+    return unknown(AREA, "write", "not tried; it has no conditional writes, so no lease and no standby", where=uri)
+
+
+def contest(uri: str, fault: str = "") -> Check:
+    if fault:
+        return wrong(AREA, "write", fault, "use a store, or a version of it, that keeps conditional writes", uri)
+    return fine(AREA, "write", "of 16 writers at once one won, each time", uri)
 
 
 def replayed(tables: str, by: str) -> Check:
