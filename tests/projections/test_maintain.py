@@ -17,7 +17,7 @@ from schemas.facts import Fact
 from schemas.tables import MEMBERSHIP_CHANGES, PROJECTIONS, QUEUE_ASSIGNMENTS
 from streaming.errors import InUseError
 from streaming.projections.locks import maintaining_alone
-from streaming.projections.maintain import LEAST_JOINED, maintain, maintain_regularly
+from streaming.projections.maintain import maintain, maintain_regularly
 from streaming.projections.progress import delete_progress
 from streaming.projections.projector import run_projections
 from streaming.tables.maintenance import ROUNDS_AN_HOUR, MaintainOptions
@@ -229,20 +229,21 @@ def test_logs_are_shortened_without_any_other_work(told: Path) -> None:
     assert list(maintain(str(told), every_version, in_full=False)) == []
 
 
-def test_many_small_files_are_joined_between_the_hours(told: Path) -> None:
+def test_many_small_files_are_joined_between_the_hours(told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of days that have many."""
+    monkeypatch.setattr("streaming.projections.maintain.LEAST_JOINED", few := 6)
     teller = Teller(group="busy")
-    for number in range(LEAST_JOINED):
+    for number in range(few):
         commit(told / "facts", [teller.membership(TODAY, f"c{number}")])
         run_projections(str(told))
-        if number == LEAST_JOINED // 2:
+        if number == few // 2:
             assert not joined(told, "membership_changes")
     for number in (0, 1):
         commit(told / "facts", [teller.membership(TODAY - DAY, f"before {number}")])
         run_projections(str(told))
     before = Counter(map(str, read(told, "membership_changes")))
     each_day = files(told, "membership_changes")
-    assert each_day["date=2026-03-10"] >= LEAST_JOINED
+    assert each_day["date=2026-03-10"] >= few
     assert each_day["date=2026-03-09"] == 2, "too few to be joined"
 
     assert joined(told, "membership_changes")

@@ -18,8 +18,7 @@ from streaming.projections import process as projections_process
 from streaming.projections.new_facts import ROWS_A_BATCH
 from streaming.projections.process import NICENESS, ProjectionSettings, keep_projecting, keep_running
 from streaming.projections.progress import read_progress
-from tests.projections.story import START, all_rows, read, three_days
-from tests.tables.telling import DAY, Teller
+from tests.projections.story import all_rows, read, three_days
 from tests.tables.written import commit
 
 pytestmark = pytest.mark.slow("many commits are written")
@@ -231,39 +230,57 @@ def test_it_ends_with_its_parent_however_that_ends(tmp_path: Path) -> None:
     assert not is_read(tmp_path, 1)
 
 
+# Each life is a fork of one process that has everything imported. That never opens a table, because a fork has none of
+# its threads. pandas and pyarrow.dataset would be imported by each life else. Both folders have the same facts.
 KILLED = """
 import os, signal, sys
+import pandas, pyarrow.dataset
+from itertools import count
+from pathlib import Path
 from streaming.projections import projector
 from streaming.projections.projector import run_projections
 from streaming.projections.table import ProjectionTable
-wanted, writes = int(sys.argv[2]), iter(range(1000))
-def dying(write):
+from tests.projections.story import START, three_days
+from tests.tables.telling import DAY, Teller
+from tests.tables.written import commit
+
+undisturbed, killed, lives = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+teller, days = Teller(group="audit"), three_days()
+more = [[*days[life % 3], teller.member(START + life * DAY, f"c{life}")] for life in range(lives)]
+
+def dying(write, writes, last):
     def work(*given):
         write(*given)
-        if next(writes) == wanted:
+        if next(writes) == last:
             os.kill(os.getpid(), signal.SIGKILL)
     return work
-ProjectionTable.append, ProjectionTable.merge = dying(ProjectionTable.append), dying(ProjectionTable.merge)
-projector.write_progress = dying(projector.write_progress)
-run_projections(sys.argv[1])
+
+def status_of(work):
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1]
+    work()
+    os._exit(0)
+
+def live_and_die(life):
+    commit(undisturbed / "facts", more[life])
+    writes = count()
+    for owner, name in ((ProjectionTable, "append"), (ProjectionTable, "merge"), (projector, "write_progress")):
+        setattr(owner, name, dying(getattr(owner, name), writes, life))
+    run_projections(str(killed))
+
+killed.mkdir()
+(killed / "facts").symlink_to(undisturbed / "facts")
+assert [status_of(lambda: live_and_die(life)) for life in range(lives)] == [signal.SIGKILL] * lives
+assert [status_of(lambda: run_projections(str(tables))) for tables in (undisturbed, killed)] == [0, 0]
 """
 
 
-@pytest.mark.slow("many commits are written")
 def test_killed_after_every_commit_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
     """One life a commit: the position, eight appends, two overwrites, the position again."""
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    teller = Teller(group="audit")
-    days = three_days()
-    for number in range(1 + len(HISTORY) + len(CURRENT) + 1):
-        more = [*days[number % 3], teller.member(START + number * DAY, f"c{number}")]
-        for tables in (undisturbed, killed):
-            commit(tables / "facts", more)
-        command = [sys.executable, "-c", KILLED, str(killed), str(number)]
-        ended = subprocess.run(command, env=environment, check=False)
-        assert ended.returncode == -signal.SIGKILL
-    for tables, never in ((undisturbed, 10_000), (killed, 10_000)):
-        subprocess.run([sys.executable, "-c", KILLED, str(tables), str(never)], env=environment, check=True)
+    lives = 1 + len(HISTORY) + len(CURRENT) + 1
+    command = [sys.executable, "-c", KILLED, str(undisturbed), str(killed), str(lives)]
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
     assert all_rows(killed) == all_rows(undisturbed)
     assert len(read(killed, "alerts")) == 2 * 12

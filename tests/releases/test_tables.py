@@ -51,9 +51,12 @@ def made_again(tables: Path) -> None:
 
 
 @pytest.mark.parametrize("brought", [as_they_are, continued, made_again])
-def test_every_query_of_the_docs_works(brought: Callable[[Path], None], job: Path) -> None:
+def test_every_query_of_the_docs_works(
+    brought: Callable[[Path], None], job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     brought(job / "tables")
     database = Database(str(job / "tables"), job / "notifier")
+    monkeypatch.setattr(Database, "_refresh", lambda _: True)  # nobody writes meanwhile
     found = [list(answer.rows()) for query in QUERIES for answer in database.answers(query)]
     assert len(found) >= len(QUERIES) > 10
     assert sum(map(bool, found)) > 5, "most find something"
