@@ -32,9 +32,9 @@ from streaming.errors import MonitorError
 from streaming.feed.feeding import Feed
 from streaming.feed.outputs import KafkaFeed
 from streaming.loopback.kafka import LoopbackKafka, free_port
+from streaming.simulation.load.event_template import CLUSTER
 from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
 from streaming.simulation.load.generated_fleet import generated_fleet
-from streaming.simulation.load.segment import CLUSTER
 from streaming.wall_clock import now_ms
 from tests.e2e.hook import RULES, Told
 from tests.sinks.server import Server

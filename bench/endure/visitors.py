@@ -10,7 +10,7 @@ import requests
 from bench.endure.hotspot import MB
 from bench.endure.samples import Figures, series, total
 from streaming.notifier.sink_view import PAGED
-from streaming.simulation.load.segment import CLUSTER
+from streaming.simulation.load.event_template import CLUSTER
 
 SCRAPE_S = 15.0
 WITHIN_S = 60.0

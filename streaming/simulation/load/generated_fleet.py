@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from random import Random
 
+from streaming.simulation.load.event_template import CLUSTER
 from streaming.simulation.load.fleet_spec import JOIN, FleetSpec
 from streaming.simulation.load.generated_group import GeneratedGroup, GroupIdentity, GroupRound
 from streaming.simulation.load.group_template import END, IDLE_MINUTES, GroupTemplate, RecordedDisruption
-from streaming.simulation.load.segment import CLUSTER
 
 WORDS = (
     "billing", "carts", "catalog", "coupons", "invoices", "ledger", "logistics", "members", "notices", "orders",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from schemas.identity import host_of, is_retry_topic, java_order, retry_topic
 from schemas.records import group_key, record_values
-from streaming.simulation.load.event_template import SEQ, TS, NameKind, Placeholders
+from streaming.simulation.load.event_template import CLIENT, HOST, SEQ, TOPIC, TS, Placeholders
 from streaming.simulation.load.group_template import END, GroupTemplate, RecordedDisruption
 from streaming.simulation.load.segment import Segment
 
@@ -34,24 +34,24 @@ class GroupIdentity(NamedTuple):
 
 def new_names(placeholders: Placeholders, identity: GroupIdentity, random: Random) -> list[bytes]:
     """The group's names, as ``EventTemplate.fill`` takes them."""
-    clients = _by_kind(placeholders, NameKind.CLIENT)
+    clients = _by_kind(placeholders, CLIENT)
     found = dict(zip(clients, _client_ids(len(clients), identity.has_nanos, random), strict=True))
     hosts = {host_of(old): host_of(new) for old, new in found.items()}
-    topics = [topic for topic in _by_kind(placeholders, NameKind.TOPIC) if not is_retry_topic(topic)]
+    topics = [topic for topic in _by_kind(placeholders, TOPIC) if not is_retry_topic(topic)]
     others = {topic: f"{identity.topic}-{index + 1}" if index else identity.topic for index, topic in enumerate(topics)}
 
-    def named(kind: NameKind, text: str) -> str:
-        if kind is NameKind.TOPIC:
+    def named(kind: str, text: str) -> str:
+        if kind == TOPIC:
             return others.get(text) or retry_topic(identity.group)
-        if kind is NameKind.CLIENT:
+        if kind == CLIENT:
             return found[text]
-        return hosts[text] if kind is NameKind.HOST else str(getattr(identity, kind.value))
+        return hosts[text] if kind == HOST else str(getattr(identity, kind))
 
     return [named(kind, text).replace("%", "%%").encode() for kind, text in placeholders.names]
 
 
-def _by_kind(placeholders: Placeholders, expected: NameKind) -> list[str]:
-    return sorted((text for kind, text in placeholders.names if kind is expected), key=java_order)
+def _by_kind(placeholders: Placeholders, expected: str) -> list[str]:
+    return sorted((text for kind, text in placeholders.names if kind == expected), key=java_order)
 
 
 def _client_ids(count: int, has_nanos: bool, random: Random) -> list[str]:

@@ -8,27 +8,13 @@ simulated group might have led.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from msgspec import structs
-
-from schemas.events import (
-    AnyEvent,
-    AssignmentReport,
-    ConsumeProgress,
-    Event,
-    Heartbeat,
-    QueueProgress,
-    Round,
-    TopicRoute,
-)
 from streaming.collector.translation.repetition import EVERY_MS
 from streaming.simulation.client_config import ClientConfig
 from streaming.simulation.consumer import Consumer
-from streaming.simulation.load.event_template import EventTemplate, Placeholders, event_template
+from streaming.simulation.load.event_template import Placeholders
 from streaming.simulation.load.segment import ROUND_MS, RecordedRounds, Segment, WatchedGroup, segment_of
 from streaming.simulation.name_server import QueueData
 from streaming.simulation.simulated_group import TOPIC, Shape, SimulatedGroup
@@ -72,15 +58,11 @@ def _runs_as(client: Consumer, config: ClientConfig | None) -> bool:
     return not (is_hindered or is_changed or rebalance.is_stuck or rebalance.keeps_old_locks)
 
 
-FIRST_MINUTES = 2  # in which what is new to the collector is told in full several times
+FIRST_MINUTES = 6  # in which all is told in full twice; then joins are no longer recent
 IDLE_MINUTES = EVERY_MS // 60_000  # within which everything is told in full once
 LASTS_S, AFTERWARDS_S = 240, 240
 END = "the group ends"  # the name of the last disruption of a group, after which there is no more round of it
 BACK_AFTER_MS = (10_000, 40_000)  # after a fault is mended: who was started again meanwhile needs some seconds
-# When a group is to be known in as few events as possible: rounds as far apart as its clock allows. At the end its
-# joins are no longer recent, nor is the news of its topics, so that the reports of the last round count at once.
-KNOWN_AFTER_MS = 310_000
-ROUNDS_BEFORE_MS, ROUTES_MS = (20_000, 70_000, 180_000), 240_000
 
 
 class Disruption(NamedTuple):
@@ -111,23 +93,27 @@ class GroupTemplate:
         self.placeholders = Placeholders()
         self._shape, self._seed, self._round_ms = shape, seed, round_ms
         self.rounds_a_minute = 60_000 // round_ms
-        watched, first_minutes = self._settled()
+        watched, first_minutes = self._settled(round_ms)
         idle = [watched.record(self.rounds_a_minute) for _ in range(IDLE_MINUTES)]
         self.first_minutes = segment_of(first_minutes, self.placeholders)
         self.idle = tuple(segment_of(minute, self.placeholders) for minute in idle)
-        self.introduction = _introduction(first_minutes, idle, self.placeholders, self.idle[-1])
+        self.introduction = self._introduction()
         origin = first_minutes.origin
         ages = ((self.placeholders.start(client_id), ts - origin.ts) for client_id, ts in origin.starts.items())
         self.ages = tuple(ages)
         self.disruptions = {disruption.name: self._record(disruption) for disruption in disruptions}
 
-    def _settled(self) -> tuple[WatchedGroup, RecordedRounds]:
-        watched = WatchedGroup(SimulatedGroup(self._shape, self._seed), self._round_ms)
-        return watched, watched.record(FIRST_MINUTES * self.rounds_a_minute)
+    def _settled(self, round_ms: int) -> tuple[WatchedGroup, RecordedRounds]:
+        watched = WatchedGroup(SimulatedGroup(self._shape, self._seed), round_ms)
+        return watched, watched.record(FIRST_MINUTES * 60_000 // round_ms)
+
+    def _introduction(self) -> Segment:
+        """The first minutes in as few events as the clock of the group allows: a round a minute."""
+        return segment_of(self._settled(60_000)[1], self.placeholders)
 
     def _record(self, disruption: Disruption) -> RecordedDisruption:
         """The events of the same group again, up to the moment of the disruption."""
-        watched, _ = self._settled()
+        watched, _ = self._settled(self._round_ms)
         watched.record(self.rounds_a_minute)
         group, mended_ms = watched.group, disruption.lasts_s * 1000
         before = snapshot_of(group)
@@ -137,48 +123,3 @@ class GroupTemplate:
             group.fleet.clock.after(mended_ms + back_ms, restore, group, before)
         recorded = watched.record((disruption.lasts_s + disruption.afterwards_s) * 1000 // self._round_ms)
         return RecordedDisruption(segment_of(recorded, self.placeholders), mended_ms)
-
-
-def _introduction(
-    first_minutes: RecordedRounds, idle: Sequence[RecordedRounds], placeholders: Placeholders, last_minute: Segment
-) -> Segment:
-    """The first round and the last report of each client, with nothing in between."""
-    first = first_minutes.rounds[0]
-    template_of = partial(event_template, placeholders=placeholders, origin=first_minutes.origin)
-    heartbeats = [template_of(event) for event in first if isinstance(event, Heartbeat)]
-    routes = [template_of(event, later_ms=ROUTES_MS) for event in first if isinstance(event, TopicRoute)]
-    bare = structs.replace(first_minutes.marker, asked=(), not_asked=(), reports=(), offsets=(), heartbeats=())
-    last: dict[object, EventTemplate] = {}
-    for minute in idle:
-        for index, events in enumerate(minute.rounds):
-            for event in chain.from_iterable(map(_told, events)):
-                later_ms = KNOWN_AFTER_MS - index * minute.round_ms
-                last[_subject(event)] = event_template(event, placeholders, minute.origin, later_ms)
-    rounds = [
-        [*heartbeats, template_of(bare)],
-        *([template_of(bare, later_ms=ms)] for ms in ROUNDS_BEFORE_MS),
-        [*routes, *last.values(), template_of(bare, later_ms=KNOWN_AFTER_MS)],
-    ]
-    marker_ms = (0, *ROUNDS_BEFORE_MS, KNOWN_AFTER_MS)
-    return Segment(
-        tuple(map(tuple, rounds)), marker_ms, KNOWN_AFTER_MS + first_minutes.round_ms, last_minute.increments, ()
-    )
-
-
-def _told(event: AnyEvent) -> Iterator[AssignmentReport | ConsumeProgress]:
-    """The reports, and offsets as separate events."""
-    if isinstance(event, AssignmentReport | ConsumeProgress):
-        yield event
-    elif isinstance(event, Round):
-        common = {name: getattr(event, name) for name in Event.__struct_fields__}
-        for offsets in event.offsets:
-            queues = tuple(
-                QueueProgress(q.queue_id, q.broker_offset, q.consumer_offset, q.pull_offset, q.consumed_ts)
-                for q in offsets.queues
-            )
-            of = {"ts": offsets.ts, "broker_name": offsets.broker_name, "topic": offsets.topic}
-            yield ConsumeProgress(**common | of, queues=queues)
-
-
-def _subject(event: AssignmentReport | ConsumeProgress) -> object:
-    return event.client_id if isinstance(event, AssignmentReport) else (event.topic, event.broker_name)

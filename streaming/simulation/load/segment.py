@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from schemas.events import AnyEvent, Round
 from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.simulation.collector import Collector
-from streaming.simulation.load.event_template import EventTemplate, Origin, Placeholders, event_template
+from streaming.simulation.load.event_template import CLUSTER, EventTemplate, Origin, Placeholders, event_template
 from streaming.simulation.simulated_group import SimulatedGroup
 
-CLUSTER = "simulated"
 ROUND_MS = DEFAULT_POLICY.interval_ms
 _LOOK_S = 0.05
 
@@ -23,11 +22,6 @@ class RecordedRounds:
     round_ms: int
     origin: Origin
     end: Origin
-
-    @property
-    def marker(self) -> Round:
-        """The marker of the first round."""
-        return next(event for event in self.rounds[0] if isinstance(event, Round))
 
 
 class WatchedGroup:
