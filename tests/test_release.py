@@ -52,6 +52,7 @@ def built_version(dist: Path) -> str:
     return f"{__version__}+g{git(dist.parent, 'rev-parse', '--short=12', 'HEAD')}"
 
 
+@pytest.mark.deep("a wheel and a sdist are built and installed")
 def test_wheel_carries_all_code_and_data(dist: Path, tmp_path: Path) -> None:
     copy = dist.parent
     files = [path for folder in PACKED for path in (copy / folder).rglob("*")]
@@ -79,6 +80,7 @@ def of_a_run(name: str) -> bool:
     return name.endswith(".tar.xz")
 
 
+@pytest.mark.deep("a wheel and a sdist are built and installed")
 def test_wheel_and_sdist_are_small_and_have_only_pages_of_endurance(dist: Path) -> None:
     with ZipFile(wheel_in(dist)) as wheel, tarfile.open(sdist_in(dist)) as sdist:
         sizes = {f"wheel: {one.filename}": one.file_size for one in wheel.infolist()}
@@ -91,6 +93,7 @@ def test_wheel_and_sdist_are_small_and_have_only_pages_of_endurance(dist: Path) 
     assert max(wheel_in(dist).stat().st_size, sdist_in(dist).stat().st_size) <= MOST_BYTES
 
 
+@pytest.mark.deep("a wheel and a sdist are built and installed")
 def test_each_file_of_a_release_has_its_checksum(dist: Path) -> None:
     names = {path.name for path in dist.iterdir()} - {"SHA256SUMS"}
     ends = ("-py3-none-any.whl", ".tar.gz", ".cdx.json")
@@ -100,6 +103,7 @@ def test_each_file_of_a_release_has_its_checksum(dist: Path) -> None:
     assert {line.removesuffix(": OK") for line in checked.stdout.splitlines()} == names
 
 
+@pytest.mark.deep("a wheel and a sdist are built and installed")
 def test_the_bill_of_materials_has_what_is_installed_and_fetched_and_nothing_else(dist: Path) -> None:
     bill = bill_in(dist)
     root = bill["metadata"]["component"]
@@ -116,6 +120,7 @@ def test_the_bill_of_materials_has_what_is_installed_and_fetched_and_nothing_els
     assert (needs["ref"], needs["dependsOn"]) == (root["bom-ref"], [one["bom-ref"] for one in bill["components"]])
 
 
+@pytest.mark.deep("a wheel and a sdist are built and installed")
 def test_the_bill_of_materials_has_the_jars_inside_pyspark(dist: Path) -> None:
     bill = bill_in(dist)
     (inside,) = [one["components"] for one in bill["components"] if "components" in one]
@@ -144,6 +149,7 @@ def checksum_in(component: dict[str, Any]) -> str:
     return str(one["content"])
 
 
+@pytest.mark.deep("a wheel and a sdist are built and installed")
 def test_the_man_page_has_every_command_with_its_example(dist: Path) -> None:
     with ZipFile(wheel_in(dist)) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith("/share/man/man1/evenkeel.1")]
@@ -156,6 +162,7 @@ def test_the_man_page_has_every_command_with_its_example(dist: Path) -> None:
     assert re.findall(r"(?m)^'.*", page) == []  # roff takes such a line for a request
 
 
+@pytest.mark.deep("a wheel and a sdist are built and installed")
 def test_the_wheel_works_outside_a_checkout(dist: Path, tmp_path: Path) -> None:
     """With the packages of this environment; tests/e2e installs all of them anew, on each Python of the machine."""
     python = environment(tmp_path / "venv", sys.executable)
@@ -165,6 +172,7 @@ def test_the_wheel_works_outside_a_checkout(dist: Path, tmp_path: Path) -> None:
     assert (tmp_path / "venv" / "share" / "man" / "man1" / "evenkeel.1").is_file()
 
 
+@pytest.mark.deep("a wheel and a sdist are built and installed")
 def test_a_build_of_uncommitted_changes_has_a_version_of_its_own_and_no_release_is_built_of_them(
     dist: Path, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from tests.sinks.server import Answer, Server
 pytestmark = [pytest.mark.slow("a short measurement"), pytest.mark.timeout(300)]  # two seconds
 
 
+@pytest.mark.deep("a short measurement")
 def test_answers_and_refusals_are_counted_and_none_is_missing() -> None:
     with Server(*[Answer(503)] * 5) as server:
         found = flood(server.url, ["/", "/health"], 20, 2, psutil.Process())

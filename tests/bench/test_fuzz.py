@@ -8,6 +8,7 @@ from bench.fuzz.records import fuzz_records
 pytestmark = [pytest.mark.slow("a short measurement"), pytest.mark.timeout(900)]  # some seconds of the processor
 
 
+@pytest.mark.deep("thousands of damaged records")
 def test_damaged_records_are_taken_or_in_quarantine() -> None:
     found = fuzz_records(10_000, 7, lambda taken: None)
     assert found["records"] == 10_000
@@ -17,6 +18,7 @@ def test_damaged_records_are_taken_or_in_quarantine() -> None:
     assert found["slowest_batch_s"] < 5
 
 
+@pytest.mark.deep("thousands of damaged records")
 def test_damaged_answers_are_events_or_errors_with_a_name() -> None:
     found = fuzz_answers(1_000, 7, lambda taken: None)
     assert found["answers"] >= 1_000

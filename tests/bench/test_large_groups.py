@@ -57,6 +57,7 @@ def dearest_round(group: LargeGroup) -> int:
     return dearest
 
 
+@pytest.mark.deep("rounds of thousands of queues are counted")
 @pytest.mark.slow("a short measurement")
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_round_is_not_queues_times_members(name: str) -> None:
@@ -73,6 +74,7 @@ def of_topics(name: str, topics: int, clients: int) -> int:
     return dearest_round(replace(shape, topics=topics, queues=4 * topics, clients=clients, leave=leave))
 
 
+@pytest.mark.deep("rounds of thousands of queues are counted")
 @pytest.mark.slow("a short measurement")
 @pytest.mark.parametrize("name", SHAPES_OF_TOPICS)
 def test_a_round_is_not_topics_times_members(name: str) -> None:
@@ -81,6 +83,7 @@ def test_a_round_is_not_topics_times_members(name: str) -> None:
     assert calls[1] - calls[0] < 2 * CALLS_A_MEMBER * (many - few)
 
 
+@pytest.mark.deep("rounds of thousands of queues are counted")
 @pytest.mark.slow("a short measurement")
 @pytest.mark.parametrize("name", [*SHAPES_OF_TOPICS, "large_topics_stalled", "large_topics_unreadable"])
 def test_a_further_topic_is_not_dearer_the_more_topics_and_members_there_are(name: str) -> None:

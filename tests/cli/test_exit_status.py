@@ -71,6 +71,7 @@ def test_user_without_a_name_can_forget(
     assert f"user {os.getuid()}@" in told.read_text()
 
 
+@pytest.mark.deep_rows("Spark is started")
 @pytest.mark.slow("a Spark of its own")
 @pytest.mark.spark
 @pytest.mark.parametrize("servers", [NOWHERE, "no-such-host.invalid:9092"])
@@ -101,6 +102,7 @@ def test_tables_that_are_away_are_no_bad_configuration(
     assert "s3://bucket/tables cannot be used: Generic S3 error: Name or service not known" in capsys.readouterr().err
 
 
+@pytest.mark.deep("a job of its own")
 @pytest.mark.slow("a Spark of its own")
 @pytest.mark.spark
 def test_signal_to_the_whole_process_group_ends_a_job_in_order(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ def evenkeel(*words: str, given: bytes = b"") -> "subprocess.CompletedProcess[by
     )
 
 
+@pytest.mark.deep("six processes, and a fleet is simulated")
 @pytest.mark.slow("processes are started")
 def test_standard_input_and_output_are_files() -> None:
     done = evenkeel("simulate", "--groups", "3", "--seconds", "60", "--to", "-")

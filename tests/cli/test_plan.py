@@ -17,6 +17,7 @@ from tests.unprivileged import obey_permissions, permissions_count
 QUEUES = [("T", broker, number) for broker in ("broker-a", "broker-b") for number in range(4)]
 
 
+@pytest.mark.deep("a look takes ten seconds")
 @pytest.mark.slow("processes are started")
 def test_a_plan_begins_with_a_look_at_the_cluster(capsys: pytest.CaptureFixture[str]) -> None:
     members = [FakeClient("10.0.0.1@c1", QUEUES[:4]), FakeClient("10.0.0.1@c2", QUEUES[4:])]

@@ -182,6 +182,7 @@ def test_a_collector_that_is_not_answered_at_its_start_is_given_no_cluster_of_an
         second.close()
 
 
+@pytest.mark.deep("a Kafka of its own is stopped")
 @pytest.mark.kafka
 def test_nothing_may_be_asked_while_kafka_is_away_for_long(own_kafka: LoopbackKafka) -> None:
     with collector(own_kafka) as one:

@@ -78,6 +78,7 @@ def said(kafka: Secured, password: str) -> dict[str, str]:
     return {f"EVENKEEL__COLLECTOR__KAFKA__{name}": value for name, value in options.items()}
 
 
+@pytest.mark.deep("a Kafka of its own, with TLS")
 def test_the_right_password_delivers_encrypted(kafka: Secured) -> None:
     events = rounds_of("orders", "one")
     arguments = producer_arguments(load_config(None, said(kafka, PASSWORD)).collector.kafka)
@@ -89,6 +90,7 @@ def test_the_right_password_delivers_encrypted(kafka: Secured) -> None:
     assert [event for _, event in read(kafka.broker, len(events))] == events
 
 
+@pytest.mark.deep("a Kafka of its own, with TLS")
 def test_the_wrong_password_is_said_and_not_shown(kafka: Secured, tmp_path: Path) -> None:
     """A process of its own: kafka-python keeps the sockets of attempts that failed."""
     (tmp_path / "x.toml").write_text(

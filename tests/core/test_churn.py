@@ -44,6 +44,7 @@ def test_a_client_that_comes_and_goes_within_minutes_is_told_within_minutes(peri
     assert [client.client_id.partition("@")[0] for client in alert.clients[:1]] == ["10.0.0.9"]
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(
     "period", [pytest.param(120, marks=pytest.mark.slow("minutes and hours of a group are folded")), 400]
 )
@@ -58,6 +59,7 @@ def test_one_that_comes_and_goes_more_slowly_is_told_after_an_hour_and_not_for_l
     assert fleet.firing() == set()
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("period", [20, 60, 100])
 def test_a_queue_that_is_nobodys_all_along_is_told_while_another_client_flaps(period: float) -> None:
     fleet = healthy(clients=TWO)
@@ -70,6 +72,7 @@ def test_a_queue_that_is_nobodys_all_along_is_told_while_another_client_flaps(pe
         assert {(q.broker_name, q.queue_id) for q in fleet.alert(kind).queues} == {("b", 3)}
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("period", [20, 40])
 def test_it_is_told_after_three_minutes_if_nothing_waits_in_it(period: float) -> None:
     fleet = healthy(clients=TWO, rate=0)
@@ -135,6 +138,7 @@ def test_containers_that_show_one_address_are_not_taken_for_one() -> None:
     assert "REBALANCE_STORM" not in first_fired(fleet)
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("period", [10, 20])
 def test_members_that_change_faster_than_they_are_asked_leave_no_queue_that_moves_to_nobody(period: float) -> None:
     fleet = healthy(clients=TWO)
@@ -142,6 +146,7 @@ def test_members_that_change_faster_than_they_are_asked_leave_no_queue_that_move
     assert set(first_fired(fleet)) == {"REBALANCE_STORM"}
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("same_id", [True, False], ids=["same id", "new id each time"])
@@ -171,6 +176,7 @@ def fired_at(fleet: Fleet, kind: str) -> list[float]:
     return [at for at, _, reason in fleet.alerts(kind) if reason == "held_long_enough"]
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(
     "turns",
     [5, pytest.param(96, marks=pytest.mark.slow("minutes and hours of a group are folded"))],
@@ -228,6 +234,7 @@ def leave_for_a_moment(fleet: Fleet, client_id: str, period: float, turns: int) 
         fleet.idle(period - 40)
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(
     ("minutes", "turns", "is_told"),
     [(25, 7, True), pytest.param(40, 8, False, marks=pytest.mark.slow("minutes and hours of a group are folded"))],

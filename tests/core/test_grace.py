@@ -24,6 +24,7 @@ def joined_at_5() -> Fleet:
     return fleet.run(5)
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(
     ("answered", "finding"),
     [(29.999, "SETTLING"), (30.0, "DUPLICATED"), (30.001, "DUPLICATED")],
@@ -43,6 +44,7 @@ def test_a_report_answered_before_the_grace_does_not_count_later_either() -> Non
     assert fleet.alerts() == []
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(("answered", "finding"), [(5.0, "UNKNOWN"), (5.001, "SETTLING")])
 def test_a_report_from_before_the_change_says_nothing(answered: float, finding: str) -> None:
     fleet = joined_at_5()
@@ -59,6 +61,7 @@ def test_one_report_that_does_not_count_is_enough_to_wait() -> None:
     assert fleet.finding("a0").finding == "SETTLING"
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(
     ("orderly", "answered", "finding"),
     [
@@ -90,6 +93,7 @@ ORDERLY = Settings(timing=DEFAULT_TIMING, groups=(GroupRule(orderly=True),))
 NOT_ORDERLY = Settings(timing=DEFAULT_TIMING, groups=(GroupRule(orderly=False),))
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(
     ("settings", "of_group", "of_clients", "is_orderly"),
     [
@@ -113,6 +117,7 @@ def test_orderly_is_what_is_configured_else_what_the_group_or_a_client_says(
     assert fleet.finding("a0").finding == ("SETTLING" if is_orderly else "DUPLICATED")
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(("answered", "finding"), [(304.999, "SETTLING"), (305.0, "DUPLICATED")])
 def test_a_report_counts_from_175_s_after_a_broker_came_back(answered: float, finding: str) -> None:
     fleet = Fleet(**SILENT)
@@ -128,6 +133,7 @@ def test_a_report_counts_from_175_s_after_a_broker_came_back(answered: float, fi
     assert fleet.finding("a0").finding == finding
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(("answered", "finding"), [(224.999, "SETTLING"), (225.0, "DUPLICATED")])
 def test_a_report_counts_from_175_s_after_a_broker_was_added(answered: float, finding: str) -> None:
     fleet = Fleet({"T": {"a": 4}}, **SILENT)
@@ -142,6 +148,7 @@ def test_a_report_counts_from_175_s_after_a_broker_was_added(answered: float, fi
     assert fleet.finding("a0").finding == finding
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(("answered", "finding"), [(154.999, "SETTLING"), (155.0, "ORPHANED")])
 def test_a_report_counts_from_55_s_after_a_topic_was_first_seen(answered: float, finding: str) -> None:
     """Its members learn of it by their route poll, one after the other; but what was there at first is old."""
@@ -156,6 +163,7 @@ def test_a_report_counts_from_55_s_after_a_topic_was_first_seen(answered: float,
     assert fleet.finding("b0", "U").finding == finding
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(("answered", "finding"), [(151.999, "SETTLING"), (152.0, "ORPHANED")])
 def test_or_since_a_member_owned_queues_of_it_before_its_route_came(answered: float, finding: str) -> None:
     fleet = Fleet(**SILENT)
@@ -193,6 +201,7 @@ def test_a_queue_that_looks_right_is_a_match_before_the_grace_is_over() -> None:
     assert set(fleet.findings().values()) == {"MATCH"}
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(("age", "finding"), [(90.0, "DUPLICATED"), (90.001, "UNKNOWN")])
 def test_a_report_older_than_90_s_says_nothing(age: float, finding: str) -> None:
     fleet = joined_at_5().run(20)
@@ -231,6 +240,7 @@ def test_said_again_at_once_it_must_still_hold_for_5_s() -> None:
     assert fleet.alerts("DUPLICATED") == [(32.0, "pending", "found"), (38.0, "firing", "held_long_enough")]
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.parametrize("moves_at", range(60, 80))
 @pytest.mark.parametrize("hands_over", [("x", "y"), ("y", "x")], ids=" to ".join)

@@ -179,6 +179,7 @@ def in_trouble(kind: str) -> Fleet:
 KINDS = ["DUPLICATED", "ORPHANED", "STALLED"]
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_an_event_lost_every_20_s_faults_are_found(kind: str) -> None:
     events = in_trouble(kind).events
@@ -186,6 +187,7 @@ def test_with_an_event_lost_every_20_s_faults_are_found(kind: str) -> None:
         assert fired_at(arriving(events, one_every(events, 20, seed))).get(kind, 999) <= 60 + 180
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.slow("minutes and hours of a group are folded")
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_one_event_in_a_hundred_lost_faults_are_found(kind: str) -> None:

@@ -66,6 +66,7 @@ def shows(address: str, text: str) -> bool:
     return False
 
 
+@pytest.mark.deep("the demo is played to its end, which .ci/run does, too")
 def test_it_tells_of_healthy_groups_and_of_alerts_with_their_cause_and_ends(tmp_path: Path, mark: str) -> None:
     process = demo(mark, tmp_path / "kept", "--seconds", "60")
     said, _ = process.communicate(timeout=1700)

@@ -162,6 +162,7 @@ def test_every_statement_follows_from_an_answer(index: int) -> None:
     assert sorted(found)[:20] == []
 
 
+@pytest.mark.deep("every look at a recording, with each answer withheld")
 @pytest.mark.slow("a look takes seconds")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.removesuffix(".jsonl.gz"))

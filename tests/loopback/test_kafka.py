@@ -20,12 +20,14 @@ from streaming.loopback import LoopbackKafka
 pytestmark = pytest.mark.kafka
 
 
+@pytest.mark.deep("a Kafka of its own for each test")
 def test_records_come_back_in_order_with_their_keys(kafka: LoopbackKafka) -> None:
     kafka.create_topic("round-trip", partitions=1)
     send(kafka, "round-trip", [b"one", b"two", b"three"])
     assert received(kafka, "round-trip", 3) == [(b"key", b"one"), (b"key", b"two"), (b"key", b"three")]
 
 
+@pytest.mark.deep("a Kafka of its own for each test")
 def test_topic_has_the_partitions_and_configuration_asked_for(kafka: LoopbackKafka) -> None:
     kafka.create_topic("three-ways", partitions=3, config={"max.message.bytes": "100"})
     consumer = KafkaConsumer(bootstrap_servers=kafka.bootstrap_servers)
@@ -35,6 +37,7 @@ def test_topic_has_the_partitions_and_configuration_asked_for(kafka: LoopbackKaf
         send(kafka, "three-ways", [b"x" * 1000])
 
 
+@pytest.mark.deep("a Kafka of its own for each test")
 def test_restart_on_the_same_log_dir_keeps_records(tmp_path: Path) -> None:
     with LoopbackKafka(tmp_path) as broker:
         broker.create_topic("kept")
@@ -44,6 +47,7 @@ def test_restart_on_the_same_log_dir_keeps_records(tmp_path: Path) -> None:
         assert [value for _, value in received(broker, "kept", 2)] == [b"before", b"after"]
 
 
+@pytest.mark.deep("a Kafka of its own for each test")
 def test_stop_leaves_no_process_and_no_files() -> None:
     with LoopbackKafka() as broker:
         home = broker.log_file.parent
@@ -52,6 +56,7 @@ def test_stop_leaves_no_process_and_no_files() -> None:
     assert not home.exists()
 
 
+@pytest.mark.deep("a Kafka of its own for each test")
 def test_broker_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     script = "import sys, time; from pathlib import Path; from streaming.loopback import LoopbackKafka;"
     script += "LoopbackKafka(Path(sys.argv[1])).start(); print('up', flush=True); time.sleep(60)"
@@ -62,11 +67,13 @@ def test_broker_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     assert eventually(lambda: not brokers_in(tmp_path))
 
 
+@pytest.mark.deep("a Kafka of its own for each test")
 def test_refused_configuration_is_named(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=r"could not format .*Invalid value never"):
         LoopbackKafka(tmp_path, properties={"log.retention.ms": "never"}).start()
 
 
+@pytest.mark.deep("a Kafka of its own for each test")
 def test_failed_start_shows_the_end_of_the_log(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         broker = LoopbackKafka(tmp_path, port=taken.getsockname()[1])
@@ -75,6 +82,7 @@ def test_failed_start_shows_the_end_of_the_log(tmp_path: Path) -> None:
     assert not brokers_in(tmp_path)
 
 
+@pytest.mark.deep("a Kafka of its own for each test")
 def test_slow_start_is_given_up(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=r"did not answer within 0\.1 s"):
         LoopbackKafka(tmp_path, ready_within_s=0.1).start()

@@ -26,6 +26,7 @@ def rules() -> list[dict[str, Any]]:
 ALERTS = [rule for rule in rules() if "alert" in rule]
 
 
+@pytest.mark.deep_rows("promtool plays hours of series")
 @pytest.mark.slow("promtool plays hours")
 @needs(PROMTOOL, "promtool")
 @pytest.mark.parametrize("words", [["check", "config", str(SCRAPES)], ["test", "rules", str(TIMELINES)]], ids=str)

@@ -41,6 +41,7 @@ CASES = [
 ]
 
 
+@pytest.mark.deep_rows("hours of pages, for each kind of outage")
 @pytest.mark.slow("time-outs pass")
 @pytest.mark.parametrize(("fault", "seed", "outages", "for_s"), CASES)
 def test_an_outage_sends_a_page_again_once_at_most(fault: str, seed: str, outages: int, for_s: int) -> None:

@@ -229,6 +229,7 @@ def test_logs_are_shortened_without_any_other_work(told: Path) -> None:
     assert list(maintain(str(told), every_version, in_full=False)) == []
 
 
+@pytest.mark.deep("hundreds of commits are written and joined")
 def test_many_small_files_are_joined_between_the_hours(told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of days that have many."""
     monkeypatch.setattr("streaming.projections.maintain.LEAST_JOINED", few := 6)

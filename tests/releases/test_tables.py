@@ -50,6 +50,7 @@ def made_again(tables: Path) -> None:
     rebuild(str(tables), lambda done, of: None)
 
 
+@pytest.mark.deep("every query of the docs, on tables of a release")
 @pytest.mark.parametrize("brought", [as_they_are, continued, made_again])
 def test_every_query_of_the_docs_works(
     brought: Callable[[Path], None], job: Path, monkeypatch: pytest.MonkeyPatch
@@ -120,6 +121,7 @@ for number in count():
 """
 
 
+@pytest.mark.deep("a process is killed after each write")
 def test_killed_after_any_write_they_are_brought_up_to_date_all_the_same(job: Path, tmp_path: Path) -> None:
     undisturbed, copies = tmp_path / "undisturbed", tmp_path / "copies"
     shutil.copytree(job / "tables", undisturbed)

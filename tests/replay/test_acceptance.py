@@ -89,6 +89,7 @@ def test_the_whole_job_says_what_the_core_says(tmp_path: Path) -> None:
     assert by_group == {}
 
 
+@pytest.mark.deep("a job of its own")
 @pytest.mark.spark
 @pytest.mark.slow("a Spark of its own")
 @pytest.mark.timeout(900)

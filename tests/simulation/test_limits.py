@@ -91,6 +91,7 @@ def drop(client: Consumer) -> None:
     client.rebalance._drop(client.rebalance._table[QUEUE.topic].pop(QUEUE))
 
 
+@pytest.mark.deep_rows("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize(
     ("disturb", "owners", "never_s", "always_s"),
     [

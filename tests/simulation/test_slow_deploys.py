@@ -82,6 +82,7 @@ ALL = [(what, way, *deploy) for what in MANNERS for way in WAYS for deploy in DE
 SOME = ALL[::13]
 
 
+@pytest.mark.deep_rows("minutes and hours of a fleet are simulated")
 @pytest.mark.slow("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize(
     ("what", "way", "pods", "pace"),
@@ -94,6 +95,7 @@ def test_a_slow_deploy_pages_nobody(what: str, way: str, pods: int, pace: float)
     assert Deploy(pods, what, way, pace).play() == []
 
 
+@pytest.mark.deep_rows("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize(
     ("what", "way", "pods", "pace", "stops_after", "within"),
     [

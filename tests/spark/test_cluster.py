@@ -44,6 +44,7 @@ spark.stop()
 """
 
 
+@pytest.mark.deep("a Spark cluster of its own")
 def test_both_workers_fold_shards(tmp_path):
     events = [event for name in "ghijkl" for event in fleet(name).events]
     pipeline = Pipeline(None, tmp_path)

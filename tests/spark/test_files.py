@@ -35,6 +35,7 @@ def test_facts_are_those_of_the_core_alone(pipeline):
     assert pipeline.facts() == folded((events, DEFAULT_SETTINGS))
 
 
+@pytest.mark.deep("twelve streams, one after the other")
 def test_batch_boundaries_and_restarts_do_not_matter(spark, tmp_path):
     events = fleet().events
     pipeline, third = Pipeline(spark, tmp_path), len(events) // 3

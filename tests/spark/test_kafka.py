@@ -104,6 +104,7 @@ def test_records_dropped_after_they_were_read_are_not_lost(pipeline):
     assert about_groups(pipeline.facts()) == folded((events, DEFAULT_SETTINGS))
 
 
+@pytest.mark.deep("3,000 records of 1 MB")
 def test_a_flood_of_large_records_in_one_shard_is_quarantined_and_its_neighbours_are_judged(spark, pipeline):
     count = 3_000
     flood = spark.range(count).select(F.lit("c/g").alias("key"), F.repeat(F.lit("x"), MEGABYTE).alias("value"))
@@ -126,6 +127,7 @@ def test_a_flood_of_large_records_in_one_shard_is_quarantined_and_its_neighbours
     assert judged.count() == len(folded((events, DEFAULT_SETTINGS)))
 
 
+@pytest.mark.deep("300 records of 1 MB")
 def test_three_hundred_records_of_countless_elements_and_keys_stop_no_job(pipeline):
     events = [*fleet("g").events, *fleet("h").events]
     long_keys = [(b"c/" + b"g" * 900_000, b"{")] * 20

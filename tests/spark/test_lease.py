@@ -150,6 +150,7 @@ def has_said(process, words):
     return any(words in line for line in iter(process.stderr.readline, ""))
 
 
+@pytest.mark.deep("three jobs of their own")
 @pytest.mark.slow("a job of its own")
 def test_second_job_is_refused_at_once_and_a_killed_one_holds_nobody_up(tmp_path):
     (tmp_path / "events").mkdir()

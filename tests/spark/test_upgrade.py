@@ -109,6 +109,7 @@ def test_nothing_is_lost_and_no_page_is_repeated(release, pipeline):
     assert set(told.values()) == {1}
 
 
+@pytest.mark.deep("a checkpoint is made again from a release's tables")
 @pytest.mark.parametrize("release", RELEASES[:1], ids=lambda release: release.version, indirect=True)
 def test_its_lost_checkpoint_is_made_again_from_its_tables(release, pipeline):
     before, pages = pipeline.facts(), load(pipeline.folder / SINK, SinkState).pages

@@ -19,6 +19,7 @@ from tests.stores.servers import LoopbackStore
 pytestmark = pytest.mark.slow("an object store is started")
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_file_is_made_once_and_replaced_only_as_it_was_read(folder: str) -> None:
     file = ConditionalFile(folder, "one")
     assert file.read() is None
@@ -36,11 +37,13 @@ def test_file_is_made_once_and_replaced_only_as_it_was_read(folder: str) -> None
         file.write("c", second)
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 @pytest.mark.parametrize("new", [True, False])
 def test_one_of_many_writers_wins(new: bool, folder: str) -> None:
     assert winners(folder, writers=16, rounds=10, new=new) == {1: 10}
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_store_that_is_fit_is_accepted_and_left_clean(folder: str) -> None:
     require_conditions(folder)
     assert files_in(f"{folder}/{TRIALS}") == []
@@ -51,6 +54,7 @@ def files_in(folder: str) -> list[str]:
     return [file["path"] for batch in obstore.list(store) for file in batch]
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_bucket_that_does_not_exist_is_named_and_not_asked_for_ever(folder: str) -> None:
     missing = f"s3a://{uuid4()}/tables"
     assert ConditionalFile(missing, "one").read() is None  # S3 answers 404 for both
@@ -60,18 +64,21 @@ def test_bucket_that_does_not_exist_is_named_and_not_asked_for_ever(folder: str)
             write()
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_writes_without_conditions_are_refused(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(UNSAFE, "true")
     with pytest.raises(SetupError, match=f"{UNSAFE} is set: .* Remove it from the environment"):
         require_conditions(folder)
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_conditions_that_are_switched_off_are_named(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_CONDITIONAL_PUT", "disabled")
     with pytest.raises(SetupError, match="has no conditional writes"):
         require_conditions(folder)
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_store_that_does_not_answer_is_away_within_the_time_of_a_lease(server: LoopbackStore, folder: str) -> None:
     file = ConditionalFile(folder, "one")
     server.pause()

@@ -95,6 +95,7 @@ def rows(folder: str, table: str) -> int:
         return 0
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_job_is_killed_and_goes_on_refuses_others_and_is_rebuilt(
     config: Path, folder: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,6 +24,7 @@ def shortened(folder: str) -> list[int]:
     return [done.log_files_deleted for done in maintain(folder, EVERY_VERSION, only=[FACTS], in_full=False)]
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_what_an_old_checkpoint_sums_up_goes(folder: str) -> None:
     path = f"{folder}/facts"
     for day in three_days():

@@ -25,6 +25,7 @@ def copied(tables: Path, to: str) -> None:
         stream.close()
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_tables_go_on_in_an_object_store(folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job = RELEASES[0].unpack_job(tmp_path)
     before = {table: rows_of(str(job / "tables"), table) for table in ALL}

@@ -41,6 +41,7 @@ def commit(folder: str, facts: Iterable[Fact]) -> None:
     write_deltalake(delta_uri(f"{folder}/facts"), rows_of_facts(facts), mode="append", partition_by=["date"])
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 @pytest.mark.parametrize("is_away", [False, True])
 def test_one_whose_job_was_killed_writes_nothing_more(is_away: bool, server: LoopbackStore, folder: str) -> None:
     """Its lease may be another's before the 8 s are over in which it writes the last facts on a local disk. While the

@@ -28,6 +28,7 @@ def sql(folder: str) -> list[str]:
     return [sys.executable, "-m", "streaming", "sql", "--tables", folder, "-c"]
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_query_that_fails_while_files_are_read_ends_with_its_reason(sql: list[str]) -> None:
     """Without its own end it crashed four times out of six, and did not end the other two times."""
     for _ in range(3):
@@ -39,6 +40,7 @@ def test_query_that_fails_while_files_are_read_ends_with_its_reason(sql: list[st
         assert ended.stderr.startswith("evenkeel: the query ")
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_answer_that_nobody_reads_ends(sql: list[str]) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen([*sql, "SELECT * FROM facts", "--csv"], stdout=PIPE, stderr=PIPE, env=environment) as one:

@@ -45,12 +45,14 @@ def kept(folder: str) -> Lease:
     return msgspec.json.decode(found.text, type=Lease)
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_second_is_refused_and_the_owner_named(folder: str) -> None:
     words = f"{KEY} = {folder} is in use by process {os.getpid()} on"
     with remote_leases({KEY: folder}, Event()), pytest.raises(InUseError, match=words):
         remote_leases({KEY: folder}, Event()).__enter__()
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_lease_that_was_released_is_taken_at_once_with_a_larger_number(folder: str) -> None:
     numbers = []
     for _ in range(3):
@@ -62,6 +64,7 @@ def test_lease_that_was_released_is_taken_at_once_with_a_larger_number(folder: s
     assert numbers == [1, 2, 3]
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_lease_that_was_released_is_not_held_any_more(folder: str) -> None:
     one = StoreLease(KEY, folder)
     assert one.take(Event())
@@ -71,17 +74,20 @@ def test_lease_that_was_released_is_not_held_any_more(folder: str) -> None:
         one.require_held()
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_bucket_that_does_not_exist_ends_the_start(folder: str) -> None:
     with pytest.raises(AwayError, match="Does the bucket exist"):
         StoreLease(KEY, f"s3a://{uuid4()}/tables").take(Event())
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_commits_without_conditions_are_refused(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(UNSAFE, "true")
     with pytest.raises(SetupError, match=f"{UNSAFE} is set: .* Remove it from the environment"):
         StoreLease(KEY, folder).take(Event())
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_lease_that_nobody_renews_expires(folder: str) -> None:
     assert StoreLease(KEY, folder).take(Event())  # as kill -9 leaves it
     began = time.monotonic()
@@ -90,6 +96,7 @@ def test_lease_that_nobody_renews_expires(folder: str) -> None:
         assert kept(folder).fence == 2
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_leases_of_one_owner_expire_together(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease_file, "EXPIRES_S", 10)
     folders = {KEY: folder, "job.checkpoint": f"{folder}/checkpoint"}
@@ -100,6 +107,7 @@ def test_leases_of_one_owner_expire_together(folder: str, monkeypatch: pytest.Mo
         assert 10 <= time.monotonic() - began < 20
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_a_standby_waits_while_the_lease_is_renewed_and_takes_over_when_it_expires(folder: str) -> None:
     stop, standby, took = Event(), Standby("the job"), Event()
     first = StoreLease(KEY, folder)
@@ -128,6 +136,7 @@ def test_a_standby_waits_while_the_lease_is_renewed_and_takes_over_when_it_expir
         thread.join(30)
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_of_many_that_begin_at_once_one_has_it(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease_file, "EXPIRES_S", 30)  # a machine that is busy for a while is no owner that has ended
     many, refused, end = 12, [], time.monotonic() + 60
@@ -162,6 +171,7 @@ def taken_over(folder: str) -> None:
         return
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 @pytest.mark.parametrize("late", ["renewal", "commit"])
 def test_one_that_wakes_after_another_took_over_neither_renews_nor_commits(late: str, folder: str) -> None:
     one = StoreLease(KEY, folder)
@@ -174,6 +184,7 @@ def test_one_that_wakes_after_another_took_over_neither_renews_nor_commits(late:
     assert kept(folder).id == "other"
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_lease_that_is_lost_stops_the_job(folder: str) -> None:
     stop, lost = Event(), Event()
 
@@ -198,6 +209,7 @@ with lease.remote_leases({"tables.path": sys.argv[1]}, Event()):
 """
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_process_that_goes_on_without_its_lease_is_ended(folder: str) -> None:
     """Its work may hang in a write, which would arrive when another one has the lease."""
     command = [sys.executable, "-c", STUCK, folder]
@@ -230,6 +242,7 @@ with lease.remote_leases({"tables.path": sys.argv[1]}, Event()):
 """
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_process_whose_threads_all_stand_still_ends_in_time(server: LoopbackStore, folder: str) -> None:
     """deltalake keeps Python's lock in such a read, as those of notifier, pages and metrics do."""
     command = [sys.executable, "-c", FROZEN, folder]
@@ -263,6 +276,7 @@ with lease.remote_leases({"tables.path": sys.argv[1], "job.checkpoint": sys.argv
 """
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_process_that_ends_in_order_says_why_though_the_store_hangs(server: LoopbackStore, folder: str) -> None:
     """To release the leases would take longer than the last resort waits."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -281,6 +295,7 @@ def test_process_that_ends_in_order_says_why_though_the_store_hangs(server: Loop
     assert "Timeout (" not in why
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_renewal_whose_answer_was_lost_does_not_lose_the_lease(folder: str) -> None:
     one = StoreLease(KEY, folder)
     assert one.take(Event())
@@ -291,6 +306,7 @@ def test_renewal_whose_answer_was_lost_does_not_lose_the_lease(folder: str) -> N
     one.require_held()
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 def test_owner_that_cannot_renew_stops_by_its_own_clock(server: LoopbackStore, folder: str) -> None:
     """Before another may take the lease, though its requests hang."""
     stop = Event()

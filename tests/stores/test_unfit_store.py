@@ -74,6 +74,7 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         server.shutdown()
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 @pytest.mark.parametrize("kind", [IGNORES, CHECKS_THEN_ACTS], indirect=True)
 def test_store_that_lets_two_win_is_refused_with_the_reason(kind: str) -> None:
     reason = r"let \d+ of 16 writers win .* under the condition If-None-Match: \*.*two jobs could have one lease"
@@ -81,11 +82,13 @@ def test_store_that_lets_two_win_is_refused_with_the_reason(kind: str) -> None:
         require_conditions("s3a://bucket/tables")
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 @pytest.mark.parametrize("kind", [FIT], indirect=True)
 def test_the_same_store_with_a_lock_is_accepted(kind: str) -> None:
     require_conditions("s3a://bucket/tables")
 
 
+@pytest.mark.deep("an object store, which Go builds first")
 @pytest.mark.parametrize(("kind", "verdict"), [(IGNORES, Verdict.WRONG), (FIT, Verdict.FINE)], indirect=["kind"])
 def test_doctor_lets_writers_contend_where_it_is_asked_to(kind: str, verdict: Verdict) -> None:
     both = {"tables": {"path": "s3a://bucket/tables"}, "job": {"checkpoint": "s3a://bucket/checkpoint"}}

@@ -52,6 +52,7 @@ def until(true: Callable[[], bool], within_s: float, what: str) -> None:
         time.sleep(0.2)
 
 
+@pytest.mark.deep("systemd starts every service, and a watchdog is waited for")
 def test_services_work_in_their_sandbox_and_one_that_hangs_is_started_again() -> None:
     names = [f"evenkeel-{name}.service" for name in ("collect", "notify", "web")]
     drop_in = "WatchdogSec=10\nTimeoutAbortSec=1\nRestartSec=0\n"
@@ -95,6 +96,7 @@ def test_services_work_in_their_sandbox_and_one_that_hangs_is_started_again() ->
             assert "Traceback" not in one.log(name)
 
 
+@pytest.mark.deep("systemd starts every service, and a watchdog is waited for")
 def test_what_is_refused_is_not_started_again() -> None:
     with Booted({"evenkeel-collect.service": "RestartSec=0"}, {"evenkeel.toml": "[job]\nshards = 0\n"}) as one:
         one.systemctl("start", "evenkeel-collect.service", check=False)
@@ -103,6 +105,7 @@ def test_what_is_refused_is_not_started_again() -> None:
         assert "job.shards = 0: a whole number" in one.log("evenkeel-collect.service")
 
 
+@pytest.mark.deep("systemd starts every service, and a watchdog is waited for")
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 def test_the_job_works_in_its_sandbox() -> None:

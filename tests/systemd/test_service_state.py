@@ -74,6 +74,7 @@ def manager(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     opened.close()
 
 
+@pytest.mark.deep("systemd starts services, and storages hang")
 def test_it_is_ready_once_every_part_has_gone_on_and_silent_once_one_does_not(manager: Manager) -> None:
     state = ServiceState(("a", "b"), list)
     state.went_on("a")
@@ -88,12 +89,14 @@ def test_it_is_ready_once_every_part_has_gone_on_and_silent_once_one_does_not(ma
     assert manager.next(1)["WATCHDOG"] == "1"
 
 
+@pytest.mark.deep("systemd starts services, and storages hang")
 def test_the_status_is_one_line_without_secrets(manager: Manager) -> None:
     hide(["hunter2hunter2"])
     ServiceState((), lambda: ["Kafka\nREADY=0 \x1b[31m refuses hunter2hunter2", "other", "third"]).tell()
     assert manager.next(1)["STATUS"] == "Kafka READY=0 ?[31m refuses *** (and 2 more)"
 
 
+@pytest.mark.deep("systemd starts services, and storages hang")
 def test_a_manager_that_reads_nothing_or_is_gone_does_not_end_the_work(
     manager: Manager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +108,7 @@ def test_a_manager_that_reads_nothing_or_is_gone_does_not_end_the_work(
     state.tell()
 
 
+@pytest.mark.deep("systemd starts services, and storages hang")
 def test_nothing_is_sent_without_systemd(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*words: object) -> None:
         raise AssertionError("a socket was opened")
@@ -163,6 +167,7 @@ def ends_in_order(process: "subprocess.Popen[bytes]", manager: Manager) -> None:
     assert process.wait(30) == 0
 
 
+@pytest.mark.deep("systemd starts services, and storages hang")
 @pytest.mark.slow("a Spark of its own")
 @pytest.mark.parametrize("command", ["notify", "web"])
 def test_a_reader_of_tables_falls_silent_when_its_storage_hangs(
@@ -177,6 +182,7 @@ def test_a_reader_of_tables_falls_silent_when_its_storage_hangs(
         assert listening.falls_silent(60)
 
 
+@pytest.mark.deep("systemd starts services, and storages hang")
 @pytest.mark.slow("a Spark of its own")
 def test_a_second_notifier_is_ready_while_it_waits_and_takes_over(tmp_path: Path, listening: Manager) -> None:
     commit(tmp_path / "tables" / "facts", [health()])
@@ -195,6 +201,7 @@ def test_a_second_notifier_is_ready_while_it_waits_and_takes_over(tmp_path: Path
         other.close()
 
 
+@pytest.mark.deep("systemd starts services, and storages hang")
 @pytest.mark.slow("a Spark of its own")
 def test_a_collector_falls_silent_when_its_output_hangs(tmp_path: Path, listening: Manager) -> None:
     pipe = tmp_path / "events.jsonl"
@@ -228,6 +235,7 @@ def test_a_collector_falls_silent_when_its_output_hangs(tmp_path: Path, listenin
     os.close(reader)
 
 
+@pytest.mark.deep("systemd starts services, and storages hang")
 @pytest.mark.slow("a Spark of its own")
 @pytest.mark.spark
 @pytest.mark.timeout(600)

@@ -160,6 +160,7 @@ def test_axe_finds_nothing_in_silences(chromedriver: str, site: str, settings: W
             assert violations(page) == [], path
 
 
+@pytest.mark.deep_rows("a browser lays out many pages")
 @pytest.mark.parametrize("language", ["en", "zh-CN"])
 def test_the_card_of_no_cause_pushes_the_timeline_off_a_screen(
     chromedriver: str, settings: WebSettings, tmp_path: Path, language: str

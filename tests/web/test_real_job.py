@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 RECORDING = ROOT / "streaming" / "demo" / "recordings" / "d_sameid.jsonl.gz"
 
 
+@pytest.mark.deep("a job of its own, and a browser")
 @pytest.mark.spark
 @pytest.mark.chromium
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
