@@ -18,7 +18,7 @@ class Program(NamedTuple):
     name: str
     package: str
     version: str
-    built_by: str = "make test-programs"
+    built_by: str
 
 
 def path_of(program: Program) -> Path:
