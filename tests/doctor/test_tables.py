@@ -81,7 +81,7 @@ def test_tables_and_checkpoint_of_this_version(tmp_path: Path) -> None:
     assert looked(tmp_path)["version"].found == f"0; the next start of 'evenkeel run' makes it {TABLES_VERSION}"
     version.write_text(f'{{"tables_version":{TABLES_VERSION + 1}}}')
     newer = looked(tmp_path)["version"]
-    assert (newer.verdict, newer.mend.split(";")[0]) == (Verdict.WRONG, "start the newer evenkeel again")
+    assert (newer.verdict, newer.mend.split(";")[0]) == (Verdict.WRONG, "start the evenkeel that wrote them")
     (tmp_path / "t" / "alerts" / "_delta_log" / f"{0:020}.json").write_text("damaged")
     (gone,) = [path for path in (tmp_path / "t" / "monitor_health").rglob("*.parquet") if path.stat().st_size]
     gone.unlink()
