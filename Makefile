@@ -19,7 +19,7 @@ lanes = $(if $(AGAIN),--last-failed --last-failed-no-failures none,$(1))
 # pytest compiles the tests anew in each process if no compiled file may be kept: ten seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup tools pins demo test test-programs test-fast test-slow test-deep test-clean-root check fmt cover screenshots bench proof endure package clean
+.PHONY: help setup tools pins demo test test-programs test-fast test-slow test-deep test-clean-root check fmt cover screenshots bench mutants proof endure package clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,11 @@ screenshots: tools  ## Make the pictures of the pages in docs/ again
 
 bench: tools  ## Measure (QUICK=1 for a short run)
 	$(BIN)/python -m bench $(if $(QUICK),--quick)
+
+mutants: tools  ## Break the core in one place at a time, and count what no fast test finds (NTH=17: the 17th place of each function)
+	rm -rf mutants
+	$(BIN)/mutmut run '*__mutmut_$(or $(NTH),17)'
+	$(BIN)/mutmut results --all true | $(BIN)/python -m bench.mutants
 
 proof: tools  ## Prove the detection by simulation (SEED=1 INCIDENTS=200 HEALTHY=2000 PERTURBED=100 POP=100, JSON=FILE)
 	$(BIN)/python -m bench.proof $(foreach name,SEED INCIDENTS HEALTHY PERTURBED POP JSON,$(if $($(name)),--$(shell echo $(name) | tr A-Z a-z) '$($(name))'))
