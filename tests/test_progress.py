@@ -66,11 +66,20 @@ def test_a_line_that_stays_leaves_no_rest_of_another() -> None:
     assert terminal.getvalue() == "\r\x1b[K1 of 2, 1 s\r\x1b[Kinterrupted\n"
 
 
+AT_ONCE = """
+import sys
+from streaming import progress
+from streaming.cli import main
+progress.ON_A_TERMINAL_S = 0
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def on_a_terminal(*command: str) -> tuple[str, str]:
-    """Standard output, and what the terminal that standard error is saw."""
+    """Standard output, and what the terminal that standard error is saw. Each step is shown, also one of an instant."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "streaming", *command], cwd=ROOT, stdout=subprocess.PIPE, stderr=theirs
+        [sys.executable, "-c", AT_ONCE, *command], cwd=ROOT, stdout=subprocess.PIPE, stderr=theirs
     )
     os.close(theirs)
     seen = b""
@@ -91,21 +100,15 @@ def on_a_terminal(*command: str) -> tuple[str, str]:
 
 
 @pytest.mark.slow("processes are started")
-def test_simulate_tells_a_terminal_how_far_it_is_and_leaves_nothing_there(tmp_path: Path) -> None:
+def test_simulate_and_replay_tell_a_terminal_how_far_they_are_and_leave_nothing_there(tmp_path: Path) -> None:
     events = str(tmp_path / "events.jsonl")
-    made, shown = on_a_terminal("simulate", "--groups", "60", "--seconds", "900", "--faults", "all", "--to", events)
+    made, shown = on_a_terminal("simulate", "--groups", "12", "--seconds", "900", "--to", events)
     assert "kinds of groups simulated, " in shown
-    assert "of 60 groups" in made
+    assert "of 12 groups" in made
     assert_nothing_is_left(shown)
-
-
-@pytest.mark.slow("processes are started")
-def test_replay_tells_a_terminal_how_far_it_is_and_leaves_nothing_there(tmp_path: Path) -> None:
-    events = str(tmp_path / "events.jsonl")
-    on_a_terminal("simulate", "--groups", "240", "--seconds", "900", "--to", events)
     judged, shown = on_a_terminal("replay", events, "--engine", "core")
     assert "events judged, " in shown
-    assert "240 groups" in judged
+    assert "12 groups" in judged
     assert_nothing_is_left(shown)
 
 
