@@ -45,8 +45,8 @@ test-slow: tools test-programs  ## Run the tests with Spark, Kafka, a browser, p
 	$(PYTEST) --timeout 600 -m "$(SLOW)" $(call lanes,$(LANES)) $(addprefix --ignore=,$(OWN))
 
 test-deep: tools test-programs  ## Run all other tests: every row, the job killed and rebuilt, a real RocketMQ in trouble
-	@$(BIN)/python -m tests.real
-	@$(BIN)/python -m tests.stores.servers versitygw || echo "Some tests will be skipped: versitygw cannot be had"
+	@$(BIN)/python -m testing.rocketmq
+	@$(BIN)/python -m testing.stores.servers versitygw || echo "Some tests will be skipped: versitygw cannot be had"
 	$(PYTEST) --timeout 900 --hypothesis-profile deep -m deep $(call lanes,$(LANES)) $(addprefix --ignore=,$(OWN))
 
 test-clean-root: tools  ## Run both commands of the README in clean Debians: needs root, debootstrap and 4 GB of disk

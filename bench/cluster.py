@@ -27,8 +27,8 @@ from streaming.simulation.load.fleet_spec import FleetSpec
 from streaming.spark.facts import FactsTable
 from streaming.spark.session import build_session
 from streaming.wall_clock import now_ms
-from tests.spark_cluster import SparkCluster, Worker
-from tests.spark_events import events, executors_with_state, log_settings
+from testing.spark_cluster import SparkCluster, Worker
+from testing.spark_events import events, executors_with_state, log_settings
 
 GROUPS = (1_000, 10_000)  # 100,000 take a quarter of an hour: python -m bench.cluster 100000
 WORKERS, CORES_OF_A_WORKER = 2, 1

@@ -21,7 +21,7 @@ from streaming.collector.probing.cluster_probe import ClusterProbe, RoundReport
 from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.collector.service import garbage_searched_seldom
 from streaming.collector.wire.client import RemotingClient
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
+from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 
 GROUPS, CLIENTS = 1_000, 20
 MORE_GROUPS = (2_000, 4_000)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from schemas.identity import MessageQueue, retry_topic
 from streaming.wall_clock import now_ms
-from tests.real.rocketmq import Consumer, LoopbackRocketMQ
+from testing.rocketmq.loopback import Consumer, LoopbackRocketMQ
 
 BROKERS = ("broker-a", "broker-b")
 QUEUES_EACH = 3  # with two, AVG and AVG_BY_CIRCLE give four clients the same queues

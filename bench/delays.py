@@ -28,11 +28,11 @@ from bench.group_statuses import GroupStatuses
 from bench.results import Tree, say
 from streaming.loopback import LoopbackKafka
 from streaming.wall_clock import now_ms
-from tests.e2e.job import Job
-from tests.real.collecting import Collecting
-from tests.real.jars import NEWEST, OLD_LINE
-from tests.real.rocketmq import LoopbackRocketMQ
-from tests.sinks.server import Server
+from testing.http_server import Server
+from testing.job import Job
+from testing.rocketmq.collecting import Collecting
+from testing.rocketmq.jars import NEWEST, OLD_LINE
+from testing.rocketmq.loopback import LoopbackRocketMQ
 
 TOPIC = "events"
 PARTITIONS = 3

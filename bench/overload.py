@@ -36,8 +36,8 @@ from streaming.simulation.load.event_template import CLUSTER
 from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
 from streaming.simulation.load.generated_fleet import generated_fleet
 from streaming.wall_clock import now_ms
-from tests.e2e.hook import RULES, Told
-from tests.sinks.server import Server
+from testing.hook import RULES, Told
+from testing.http_server import Server
 
 TOPIC = "events"
 MONITOR = Monitor()  # the defaults

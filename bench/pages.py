@@ -29,7 +29,7 @@ from streaming.projections.projector import run_projections
 from streaming.replay.core_engine import core_facts
 from streaming.replay.input_file import open_input
 from streaming.tables.storage import mark_replayed
-from tests.tables.written import commit
+from testing.written import commit
 
 GROUPS, QUICK_GROUPS = 10_000, 1_000
 A_COMMIT = 500  # groups in each

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from schemas.identity import MessageQueue
 from streaming.errors import AwayError, SetupError
 from streaming.jvm.java import java_home
-from tests.real.jars import NEWEST, rocketmq_jars
-from tests.real.jvm import compile_java
+from testing.rocketmq.jars import NEWEST, rocketmq_jars
+from testing.rocketmq.jvm import compile_java
 
 SOURCE = Path(__file__).parent / "java" / "Allocations.java"
 TIME_LIMIT_S = 90

@@ -124,8 +124,7 @@ def keep_packed_states(kept: Path) -> None:
 @contextmanager
 def name_server():
     """The address of a small cluster that answers."""
-    from tests.collector.fake_rocketmq import served
-    from tests.collector.test_cluster_probe import two_clients
+    from testing.fake_rocketmq import served, two_clients
 
     with served(two_clients()) as cluster:
         yield cluster.namesrv[0]

@@ -18,8 +18,8 @@ from streaming.spark.packages import spark_packages
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-from tests.real import jars as rocketmq_jars  # noqa: E402
-from tests.stores import jars as store_jars  # noqa: E402
+from testing.rocketmq import jars as rocketmq_jars  # noqa: E402
+from testing.stores import jars as store_jars  # noqa: E402
 
 SHIPPED_WITH_SPARK = ("org.scala-lang", "org.apache.hadoop", "org.slf4j", "org.xerial.snappy", "com.github.luben")
 HEAD = "# The SHA-256 of the jars that are fetched: scripts/pin_jars.py writes this file.\n"

@@ -17,6 +17,7 @@ hypothesis.settings.register_profile("deep", deadline=None, max_examples=300, de
 hypothesis.settings.register_profile("new", deadline=None, max_examples=300)
 hypothesis.settings.load_profile("quick")
 
+pytest.register_assert_rewrite("testing")
 WITH_A_REASON = ("slow", "deep", "deep_rows")
 # What takes long to start, once for all tests that need it: these share a lane. They are the first to begin.
 SHARED = ("spark", "rocketmq", "kafka", "chromium", "stores")

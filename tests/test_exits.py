@@ -25,10 +25,10 @@ from streaming.notifier.state_files import Position, load, save
 from streaming.secret_mask import hide
 from streaming.sinks.masked_sink import MaskedSink
 from streaming.sinks.webhook import WebhookSink
+from testing.http_server import Server
 from tests.canary import where_it_leaks, written
 from tests.notifier.facts import NOW
 from tests.sinks.messages import blind
-from tests.sinks.server import Server
 
 SECRET = 'k7Q2x9mV4"tR8wZ1/pL6nB3cJ5'
 QUOTED = "\n".join(written(SECRET))

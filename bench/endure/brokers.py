@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from bench.child import Child
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode
+from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode
 
 CLIENTS, QUEUES = 4, 16  # queues on each broker
 BROKERS = ("broker-a", "broker-b")

@@ -17,8 +17,8 @@ from bench.endure.disks import fill, free, may_mount
 from bench.endure.fault_stage import COLLECT, DISKS, RUN, UNAVAILABLE, WEB, Stage
 from schemas.facts import Fact, MemberFact
 from streaming.wall_clock import now_ms
-from tests.damage import cut
-from tests.tables.written import commit
+from testing.damage import cut
+from testing.written import commit
 
 HOUR_S, FIVE_MIN_S = 3600, 300
 NOTICED_WITHIN_S = 600  # Spark starts before it reads the checkpoint

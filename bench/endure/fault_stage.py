@@ -32,10 +32,10 @@ from streaming.loopback.kafka import LoopbackKafka, free_port
 from streaming.notifier.state_files import running_notifier
 from streaming.projections.progress import read_progress
 from streaming.spark.checkpoint import SEED_FOLDER
-from tests.e2e.hook import RULES, Told
-from tests.e2e.job import QUICK_JAVA
-from tests.process_session import processes
-from tests.sinks.server import Answer, Server
+from testing.hook import RULES, Told
+from testing.http_server import Answer, Server
+from testing.job import QUICK_JAVA
+from testing.process_session import processes
 
 TOPIC, CLUSTER = "events", "asked"
 ILL = 0  # number of the group that has a queue without a consumer all the time

@@ -21,12 +21,12 @@ from msgspec import Struct
 from bench.endure.fault_kinds import CLOCKS, FAULTS, RESEEDED, playable
 from bench.endure.fault_stage import Refused, Stage, staged
 from bench.endure.report import LINES, PAGE, about_table, read_lines
+from bench.reliability.counting import repeated_notices, times_without_page
+from bench.reliability.table import table_of_faults
 from bench.results import say
 from streaming.errors import MonitorError
 from streaming.file_lock import HeldElsewhere, held
 from streaming.wall_clock import now_ms
-from tests.e2e.reliability.counting import repeated_notices, times_without_page
-from tests.e2e.reliability.table import table_of_faults
 
 RANDOM_MOMENT_S = 40.0  # after a group has changed: its page is due about then
 RECOVERS_WITHIN_S = 600.0

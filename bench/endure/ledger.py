@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from bench.reliability.counting import EventNumbers, TopicReader, is_of_group, named
 from schemas.facts import Fact
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import Record, fold
 from streaming.tables.facts_log import FactsReader
-from tests.e2e.reliability.counting import EventNumbers, TopicReader, is_of_group, named
 
 Name = tuple[int, bytes]
 

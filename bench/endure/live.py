@@ -19,7 +19,7 @@ from bench.endure.visitors import Browser, Scraper
 from bench.results import say
 from streaming.errors import MonitorError
 from streaming.loopback.kafka import LoopbackKafka, free_port
-from tests.sinks.server import Server
+from testing.http_server import Server
 
 TOPIC = "events"
 FAULTY = "0.01"  # of the groups, at a time: so few that hardly any has three faults within an hour

@@ -16,7 +16,7 @@ from bench.endure.report import LINES, read_lines
 from bench.results import say
 from streaming.errors import MonitorError
 from streaming.wall_clock import now_ms
-from tests.process_session import kill_all
+from testing.process_session import kill_all
 
 ROOT = Path(__file__).parents[2]
 EVENKEEL = (sys.executable, "-m", "streaming")

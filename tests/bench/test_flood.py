@@ -4,7 +4,7 @@ import psutil
 import pytest
 
 from bench.flood import flood
-from tests.sinks.server import Answer, Server
+from testing.http_server import Answer, Server
 
 pytestmark = [pytest.mark.slow("a short measurement"), pytest.mark.timeout(300)]  # two seconds
 

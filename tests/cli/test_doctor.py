@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from streaming.cli import main
-from tests.collector.fake_rocketmq import FakeCluster, FakeNode, served
-from tests.collector.test_cluster_probe import two_clients
-from tests.sinks.server import Server
+from testing.fake_rocketmq import FakeCluster, FakeNode, served, two_clients
+from testing.http_server import Server
 
 ROOT = Path(__file__).parents[2]
 NOWHERE = "127.0.0.1:1"

@@ -17,9 +17,9 @@ from streaming.notices.notice import Site
 from streaming.notifier.from_config import notifier_settings
 from streaming.notifier.state_files import locked_folder
 from streaming.tables.storage import mark_replayed
+from testing.http_server import Answer, Server
+from testing.written import commit
 from tests.notifier.facts import alert, health
-from tests.sinks.server import Answer, Server
-from tests.tables.written import commit
 
 RULES = """
 [pages]

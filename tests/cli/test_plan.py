@@ -10,7 +10,7 @@ import pytest
 from streaming.cli import main
 from streaming.errors import SourceError
 from streaming.simulation.planning.change import MOST_CLIENTS, MOST_QUEUES, Change, checked, new_ids
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
+from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
 from tests.simulation.test_plan import present
 from tests.unprivileged import obey_permissions, permissions_count
 

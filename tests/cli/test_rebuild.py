@@ -6,9 +6,9 @@ import pytest
 from deltalake import DeltaTable
 
 from streaming.cli import main
+from testing.written import commit
 from tests.cli.test_cli import imported_by
 from tests.projections.story import read, three_days
-from tests.tables.written import commit
 
 
 @pytest.fixture

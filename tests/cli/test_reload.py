@@ -17,9 +17,9 @@ from streaming.config.alerts import Alerts
 from streaming.config.load import load_alerts, load_config
 from streaming.config.sections import Config
 from streaming.errors import ConfigError
+from testing.http_server import Server
+from testing.written import commit
 from tests.notifier.facts import alert, health
-from tests.sinks.server import Server
-from tests.tables.written import commit
 
 ROOT = Path(__file__).parents[2]
 RULES = '[pages]\nwait_seconds = 0\n[[sinks]]\nname = "hook"\nkind = "webhook"\nurl = "{url}"\n'

@@ -15,9 +15,9 @@ from streaming.cli import main
 from streaming.notifier.open_alerts import OpenAlerts
 from streaming.notifier.silence_files import SilenceFiles
 from streaming.notifier.state_files import POSITION, Position, locked_folder, save
+from testing.http_server import Server
+from testing.written import commit
 from tests.notifier.facts import alert, health
-from tests.sinks.server import Server
-from tests.tables.written import commit
 from tests.unprivileged import obey_permissions, permissions_count
 
 WHO = ("--by", "Ada", "--why", "deploy of orders")

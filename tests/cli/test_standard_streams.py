@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from streaming.cli.exit_status import READER_GONE, REFUSED
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
+from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
+from testing.written import commit
 from tests.explain.facts import Teller
-from tests.tables.written import commit
 
 ROOT = Path(__file__).parents[2]
 EVENKEEL = [sys.executable, "-m", "streaming"]

@@ -12,9 +12,9 @@ from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.client import RemotingClient
 from streaming.collector.wire.requests import Outcome
 from streaming.networks import is_in, networks
-from tests.collector.fake_rocketmq import FakeCluster, served
+from testing.fake_rocketmq import FakeCluster, served, two_clients
 from tests.collector.test_client import LIST, asking
-from tests.collector.test_cluster_probe import play, two_clients
+from tests.collector.test_cluster_probe import play
 from tests.collector.test_collect import config_file
 
 HERE = networks(["127.0.0.1"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from schemas.events import AnyEvent, AssignmentReport, Round, Subscription
 from schemas.records import MAX_RECORD_BYTES
 from streaming.collector.output.backlog import Backlog, KafkaRecord
-from tests.records import accepted
+from testing.records import accepted
 
 NOW = 1_700_000_000_000
 MUCH = 1 << 30

@@ -25,7 +25,7 @@ from streaming.collector.wire.requests import RequestCounts
 from streaming.inspect.inspection import look_policy
 from streaming.metrics import catalogue as m
 from streaming.replay.recording import RecordingTranslation
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode
+from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode
 from tests.collector.test_cluster_probe import QUICK, Told, play
 
 GRPC = "host-1@4711@0@hoi3xrg9u3"

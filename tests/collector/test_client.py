@@ -15,8 +15,8 @@ from streaming.collector.wire.acl import Credentials
 from streaming.collector.wire.client import JUST_NOW, Breaker, Lane, NameServers, RemotingClient
 from streaming.collector.wire.connection import Budget, Connection, Unreachable
 from streaming.config.sections import Collector
+from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 from tests.collector.certificates import self_signed
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 
 TIMEOUT_S = 0.15  # where no answer comes, or its time is the question
 PATIENCE_S = 10  # where one comes, with a busy machine

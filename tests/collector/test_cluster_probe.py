@@ -35,7 +35,7 @@ from streaming.collector.wire.clock import Clock
 from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.networks import Network
 from streaming.wall_clock import now_ms
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode
+from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode, two_clients
 
 E = TypeVar("E")
 # A busy machine must not be taken for a silent one.
@@ -79,12 +79,6 @@ class Told:
 
 
 Scene = Callable[[Told], Awaitable[None]]
-
-
-def two_clients() -> FakeCluster:
-    owned = [("T", broker, number) for broker in ("broker-a", "broker-b") for number in range(4)]
-    members = [FakeClient("c1", owned[:4]), FakeClient("c2", owned[4:])]
-    return FakeCluster(groups={"g": FakeGroup(members)}, offsets={owned[0]: (9, 7, 8)})
 
 
 def play(

@@ -25,9 +25,9 @@ from streaming.errors import CollectorError
 from streaming.replay.core_engine import core_facts
 from streaming.replay.input_file import open_input
 from streaming.replay.recording import Recording
+from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served, two_clients
 from tests.collector.certificates import self_signed
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
-from tests.collector.test_cluster_probe import Told, play, two_clients
+from tests.collector.test_cluster_probe import Told, play
 
 SECRET = "hunter2"
 

@@ -24,7 +24,7 @@ from streaming.notifier.open_alerts import OpenAlerts
 from streaming.spark.health import BatchSummary, Health, Sight
 from streaming.spark.kafka_offsets import Loss
 from streaming.spark.operator import ShardReport
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
+from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 from tests.collector.test_cluster_probe import QUICK
 from tests.core.fleet import record_of
 

@@ -14,8 +14,7 @@ from streaming.collector.probing.lag import Lags
 from streaming.collector.wire.requests import Code, Outcome, RequestCounts
 from streaming.loopback.kafka import free_port
 from streaming.metrics.exposition import Exposed, Exposition
-from tests.collector.fake_rocketmq import FakeCluster, served
-from tests.collector.test_cluster_probe import two_clients
+from testing.fake_rocketmq import FakeCluster, served, two_clients
 from tests.collector.test_collect import config_file, stopped_when
 from tests.collector.test_lag import row
 from tests.metrics.scraping import Scrape, get, of_process, scrape

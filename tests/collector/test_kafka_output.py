@@ -17,8 +17,8 @@ from kafka.future import Future
 from streaming.collector.output import kafka as output_kafka
 from streaming.collector.output.kafka import KafkaOutput, make_producer, opened
 from streaming.collector.output.other_collectors import other_collectors
+from testing.records import accepted
 from tests.collector.test_backlog import marker, report
-from tests.records import accepted
 
 MUCH = 1 << 30
 OPEN_FILES = Path("/proc/self/fd")

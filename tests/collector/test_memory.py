@@ -11,8 +11,8 @@ from streaming.cli import main
 from streaming.collector.probing.group_schedule import LOOK_MS, REPORT_ALL_MS, TWO_LOOKS_MS, GroupSchedule
 from streaming.collector.probing.memory import AGAIN_AFTER_MS, Memory, MemoryFile, Remembered, SlowClient
 from streaming.collector.probing.policy import DEFAULT_POLICY
-from tests.collector.fake_rocketmq import FakeCluster, FakeGroup, served
-from tests.collector.test_cluster_probe import QUICK, Told, play, two_clients
+from testing.fake_rocketmq import FakeCluster, FakeGroup, served, two_clients
+from tests.collector.test_cluster_probe import QUICK, Told, play
 from tests.collector.test_collect import config_file, read_events, rounds_in, stopped_when
 
 NOW = 1_700_000_000_000

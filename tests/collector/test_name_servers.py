@@ -8,7 +8,7 @@ import pytest
 from schemas.events import RouteQueues, TopicRoute
 from streaming.collector.probing.policy import DEFAULT_POLICY
 from streaming.collector.translation import routes
-from tests.collector.fake_rocketmq import FakeNode
+from testing.fake_rocketmq import FakeNode
 from tests.collector.test_cluster_probe import Told, play
 
 ALWAYS = replace(DEFAULT_POLICY, timeout_ms=500, interval_ms=300, spreads=False, route_ms=0)

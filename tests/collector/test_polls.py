@@ -14,7 +14,7 @@ from streaming.collector.probing.request_load import Footprint, estimate
 from streaming.collector.translation.rounds import in_parts
 from streaming.collector.wire.answers import OffsetRow, PollsAnswer, ProcessQueue
 from streaming.replay.recording import RecordingTranslation
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
+from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup
 from tests.collector.test_cluster_probe import QUICK, Told, play
 
 GRPC = "host-1@4711@0@hoi3xrg9u3"

@@ -12,7 +12,7 @@ from streaming.collector.probing.proxy_search import AT_MOST, MOST_PORTS, NEW_FO
 from streaming.collector.wire.answers import Connection
 from streaming.collector.wire.proxy_messages import SYNCER_TOPIC, Listening
 from streaming.collector.wire.requests import READER, Code
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, syncer_message
+from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, syncer_message
 from tests.collector.test_cluster_probe import QUICK, Told, play
 
 GRPC = "host-1@4711@0@hoi3xrg9u3"

@@ -10,7 +10,7 @@ from streaming.collector.wire.answers import NO_MESSAGES
 from streaming.collector.wire.client import Reply
 from streaming.collector.wire.frames import Frame
 from streaming.collector.wire.proxy_messages import Listening, Said, said
-from tests.collector.fake_rocketmq import STORED_TS, message, syncer_message
+from testing.fake_rocketmq import STORED_TS, message, syncer_message
 
 CAPTURE = (Path(__file__).parent / "captures" / "syncer_messages.bin").read_bytes()
 ONE, OTHER = syncer_message("10.0.0.5%9090%8081"), syncer_message("10.0.0.6%9091%8081", STORED_TS + 1)

@@ -27,7 +27,7 @@ from streaming.collector.failover.topic import partition_of
 from streaming.collector.probing import standby_probe
 from streaming.collector.probing.standby_probe import is_answered
 from streaming.collector.wire.client import RemotingClient
-from tests.collector.fake_rocketmq import FakeCluster
+from testing.fake_rocketmq import FakeCluster
 from tests.collector.test_cluster_probe import Told, play
 
 P = 7  # a partition

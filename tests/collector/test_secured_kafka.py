@@ -14,8 +14,8 @@ from streaming.config.load import load_config
 from streaming.config.options import producer_arguments
 from streaming.jvm.java import java_home
 from streaming.loopback import LoopbackKafka
+from testing.job import EVENKEEL, child_environment
 from tests.collector.test_real_kafka import TOPIC, read, rounds_of, until
-from tests.e2e.job import EVENKEEL, child_environment
 
 pytestmark = pytest.mark.kafka
 PASSWORD, STORE_PASSWORD = "the-right-one", "changeit"

@@ -17,9 +17,9 @@ import pytest
 from streaming.loopback import LoopbackKafka
 from streaming.loopback.kafka import free_port
 from streaming.wall_clock import now_ms
+from testing.hook import until
+from testing.workload import PARTITIONS, recorded, send
 from tests.container.image import ROOT, Container, Image, missing
-from tests.e2e.hook import until
-from tests.e2e.workload import PARTITIONS, recorded, send
 from tests.release import said_version
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow("a Spark of its own"), pytest.mark.timeout(1800)]

@@ -16,7 +16,7 @@ from streaming.demo.live_run import FINISH_WITHIN_S, StderrToFile, records_read
 from streaming.demo.publisher import Publisher
 from streaming.demo.recording_schedule import load_scenarios, schedule
 from streaming.loopback import LoopbackKafka
-from tests.records import accepted
+from testing.records import accepted
 
 
 def commit(path: Path, note: str | None) -> None:

@@ -11,8 +11,8 @@ from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.demo.recording_schedule import CLUSTER, SCENARIOS, Scenario, Scheduled, load_scenarios, schedule
 from streaming.replay.alert_transitions import transitions
 from streaming.replay.core_engine import core_facts
+from testing.records import accepted
 from tests.demo.values import values
-from tests.records import accepted
 
 START = 1_800_000_000_000
 

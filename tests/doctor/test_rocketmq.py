@@ -9,8 +9,7 @@ from streaming.collector.wire.requests import READER, Code
 from streaming.config.sections import Config
 from streaming.doctor.checks import Check, Verdict
 from streaming.doctor.rocketmq import checks
-from tests.collector.fake_rocketmq import FakeCluster, FakeGroup, FakeNode, served
-from tests.collector.test_cluster_probe import two_clients
+from testing.fake_rocketmq import FakeCluster, FakeGroup, FakeNode, served, two_clients
 
 NOWHERE = "127.0.0.1:1"
 

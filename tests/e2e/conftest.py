@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 
 from streaming.loopback import LoopbackKafka
-from tests.e2e.job import Job, Values
-from tests.e2e.workload import PARTITIONS
+from testing.job import Job, Values
+from testing.workload import PARTITIONS
 
 MakeJob = Callable[..., Job]
 

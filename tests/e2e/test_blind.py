@@ -16,9 +16,9 @@ from schemas.events import SCHEMA_VERSION, BrokerAnswer, Round, encode_event
 from schemas.records import group_key
 from streaming.loopback import LoopbackKafka
 from streaming.wall_clock import now_ms
-from tests.e2e.hook import RULES, Told, until
-from tests.e2e.job import EVENKEEL, PATIENCE_S, Job, child_environment
-from tests.sinks.server import Server
+from testing.hook import RULES, Told, until
+from testing.http_server import Server
+from testing.job import EVENKEEL, PATIENCE_S, Job, child_environment
 
 pytestmark = [
     pytest.mark.spark,

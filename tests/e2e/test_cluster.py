@@ -16,12 +16,12 @@ from streaming.loopback import LoopbackKafka
 from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
 from streaming.simulation.load.generated_fleet import generated_fleet
 from streaming.wall_clock import now_ms
-from tests.e2e import tables
+from testing import tables
+from testing.job import ROOT
+from testing.spark_cluster import SPARK_SUBMIT, SparkCluster, Worker, spark_environment
+from testing.spark_events import executors_with_state, log_settings
+from testing.workload import Feeder, Sent, end_offsets, folded
 from tests.e2e.conftest import MakeJob
-from tests.e2e.job import ROOT
-from tests.e2e.workload import Feeder, Sent, end_offsets, folded
-from tests.spark_cluster import SPARK_SUBMIT, SparkCluster, Worker, spark_environment
-from tests.spark_events import executors_with_state, log_settings
 
 pytestmark = [
     pytest.mark.spark,

@@ -14,7 +14,7 @@ from bench.endure.faults import COUNTED, read_played
 from bench.endure.figures import Verdict
 from bench.endure.measures import AT, FAST, LIFE, LIVE, rows_of
 from bench.endure.report import LINES, PAGE, read_lines
-from tests.e2e.job import ROOT, child_environment
+from testing.job import ROOT, child_environment
 
 pytestmark = [
     pytest.mark.spark,

@@ -14,11 +14,10 @@ from kafka import KafkaConsumer, TopicPartition
 
 from schemas.events import Round
 from streaming.loopback.kafka import LoopbackKafka
-from tests.collector.fake_rocketmq import FakeCluster, served
-from tests.collector.test_cluster_probe import two_clients
+from testing.fake_rocketmq import FakeCluster, served, two_clients
+from testing.records import accepted
+from testing.workload import PARTITIONS
 from tests.collector.test_real_kafka import until
-from tests.e2e.workload import PARTITIONS
-from tests.records import accepted
 
 pytestmark = [pytest.mark.deep("a job of its own, killed or running for minutes"), pytest.mark.kafka]
 OVERLAP_S = 3  # how long a collector that was to stop asks nothing, at the least

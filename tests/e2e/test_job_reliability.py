@@ -1,15 +1,15 @@
-"""The short form of ``python -m tests.e2e.reliability.jobs``, and what it counts."""
+"""The short form of ``python -m bench.reliability.jobs``, and what it counts."""
 
 import math
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.reliability.jobs import PairRound, played
-from tests.e2e.reliability.pair import Write, by_two
-from tests.go_programs import missing
-from tests.stores.jars import missing_jars
-from tests.stores.servers import MINIO
+from bench.reliability.jobs import PairRound, played
+from bench.reliability.pair import Write, by_two
+from testing.go_programs import missing
+from testing.stores.jars import missing_jars
+from testing.stores.servers import MINIO
 
 AWAY_S = 40  # longer than a lease lives without being renewed
 

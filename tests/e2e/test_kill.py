@@ -15,10 +15,10 @@ import pytest
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.loopback import LoopbackKafka
 from streaming.wall_clock import now_ms
-from tests.e2e import tables
+from testing import tables
+from testing.job import Job, Progress
+from testing.workload import Feeder, end_offsets, folded, recorded, with_bad_ones
 from tests.e2e.conftest import MakeJob
-from tests.e2e.job import Job, Progress
-from tests.e2e.workload import Feeder, end_offsets, folded, recorded, with_bad_ones
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.deep("a job of its own, killed or running for minutes")]
 

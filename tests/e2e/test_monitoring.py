@@ -13,11 +13,10 @@ import pytest
 from streaming.demo.recording_schedule import CLUSTER, load_scenarios
 from streaming.loopback import LoopbackKafka
 from streaming.loopback.kafka import free_port
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
+from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served, two_clients
+from testing.job import PATIENCE_S, Job, child_environment
 from tests.collector.test_broker_metrics import ANSWER, GRPC, RECORDED
-from tests.collector.test_cluster_probe import two_clients
 from tests.e2e.conftest import MakeJob
-from tests.e2e.job import PATIENCE_S, Job, child_environment
 from tests.e2e.test_pages import FIRES_AFTER_MS, played
 from tests.monitoring.dashboard import ANNOTATIONS, OF_PANELS, as_grafana_asks
 from tests.monitoring.programs import PROMETHEUS, needs, prometheus, until

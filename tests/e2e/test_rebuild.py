@@ -7,9 +7,9 @@ import pytest
 from schemas.tables import PROJECTIONS
 from streaming.loopback import LoopbackKafka
 from streaming.wall_clock import now_ms
-from tests.e2e import tables
+from testing import tables
+from testing.workload import end_offsets, recorded, send, with_bad_ones
 from tests.e2e.conftest import MakeJob
-from tests.e2e.workload import end_offsets, recorded, send, with_bad_ones
 
 pytestmark = [
     pytest.mark.spark,

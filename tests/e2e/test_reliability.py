@@ -1,13 +1,13 @@
-"""The short form of ``python -m tests.e2e.reliability``, and what it counts."""
+"""The short form of ``python -m bench.reliability``, and what it counts."""
 
 import math
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.reliability.faults import FAULTS, HANDED_OVER_WITHIN_S
-from tests.e2e.reliability.figures import Request, Round, within_others
-from tests.e2e.reliability.run import chosen, played
+from bench.reliability.faults import FAULTS, HANDED_OVER_WITHIN_S
+from bench.reliability.figures import Request, Round, within_others
+from bench.reliability.run import chosen, played
 
 ROUNDS = 10
 SEED = 1

@@ -10,11 +10,11 @@ from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.settings import Settings
 from streaming.loopback import LoopbackKafka
 from streaming.wall_clock import now_ms
+from testing import tables
+from testing.job import Job
+from testing.workload import Sent, end_offsets, folded, recorded, send
 from tests.core.fleet import Fleet
-from tests.e2e import tables
 from tests.e2e.conftest import MakeJob
-from tests.e2e.job import Job
-from tests.e2e.workload import Sent, end_offsets, folded, recorded, send
 
 pytestmark = [
     pytest.mark.spark,

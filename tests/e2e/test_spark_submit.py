@@ -10,12 +10,12 @@ from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.jvm.java import java_home
 from streaming.loopback import LoopbackKafka
 from streaming.wall_clock import now_ms
-from tests.e2e import tables
+from testing import tables
+from testing.job import ROOT
+from testing.spark_cluster import SPARK_SUBMIT
+from testing.spark_events import effective_settings, log_settings
+from testing.workload import end_offsets, folded, recorded, send
 from tests.e2e.conftest import MakeJob
-from tests.e2e.job import ROOT
-from tests.e2e.workload import end_offsets, folded, recorded, send
-from tests.spark_cluster import SPARK_SUBMIT
-from tests.spark_events import effective_settings, log_settings
 
 pytestmark = [
     pytest.mark.spark,

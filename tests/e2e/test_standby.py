@@ -17,16 +17,16 @@ from streaming.lease_file import NAME as LEASE
 from streaming.loopback import LoopbackKafka
 from streaming.loopback.kafka import free_port
 from streaming.wall_clock import now_ms
+from testing import tables
+from testing.hook import Told, until
+from testing.http_server import Server
+from testing.job import EVENKEEL, PATIENCE_S, child_environment
+from testing.workload import end_offsets, folded, recorded, send
+from testing.written import commit
 from tests.cli.test_notify import configured
-from tests.e2e import tables
 from tests.e2e.conftest import MakeJob
-from tests.e2e.hook import Told, until
-from tests.e2e.job import EVENKEEL, PATIENCE_S, child_environment
-from tests.e2e.workload import end_offsets, folded, recorded, send
 from tests.metrics.scraping import get, scrape
 from tests.notifier.facts import alert, health
-from tests.sinks.server import Server
-from tests.tables.written import commit
 
 pytestmark = [pytest.mark.deep("a job of its own, killed or running for minutes"), pytest.mark.timeout(900)]
 

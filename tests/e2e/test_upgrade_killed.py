@@ -22,11 +22,11 @@ from streaming import __version__
 from streaming.loopback import LoopbackKafka
 from streaming.notifier.state_files import POSITION, Position, SinkState, load
 from streaming.wall_clock import now_ms
-from tests.e2e import tables
-from tests.e2e.hook import RULES, until
-from tests.e2e.job import PATIENCE_S, Job
+from testing import tables
+from testing.hook import RULES, until
+from testing.http_server import Server
+from testing.job import PATIENCE_S, Job
 from tests.releases.kept import RELEASES, Release, newest_ts
-from tests.sinks.server import Server
 
 KILLS = int(os.environ.get("EVENKEEL_UPGRADE_KILLS", "2"))
 SEED = int(os.environ.get("EVENKEEL_SEED", time.time_ns() % 1_000_000))

@@ -12,10 +12,10 @@ from deltalake import write_deltalake
 
 from schemas.tables import QUEUE_ASSIGNMENTS
 from streaming.cli import main
-from tests.damage import cut
+from testing.damage import cut
+from testing.written import EPOCH, commit
 from tests.explain.facts import T0, Teller
 from tests.explain.test_read_facts import stand
-from tests.tables.written import EPOCH, commit
 
 
 def changed_inside(path: Path) -> None:

@@ -15,9 +15,9 @@ from streaming.cli import main
 from streaming.explain.group_text import lines_of
 from streaming.explain.snapshot import MonitorStatus
 from streaming.explain.snapshot_from_facts import snapshot_of
+from testing.written import commit
 from tests.core.test_polled import settled
 from tests.explain.facts import T0, Teller, facts_of_scenario
-from tests.tables.written import commit
 
 GOLDEN = Path(__file__).parent / "golden"
 WIDTH = 100

@@ -16,8 +16,8 @@ from streaming.explain.read_facts import KEPT_LONGER, read_expired, read_group, 
 from streaming.explain.snapshot import BrokerList, MonitorStatus
 from streaming.explain.snapshot_from_facts import snapshot_of
 from streaming.tables.arrow_types import arrow_schema, without_comments
+from testing.written import EPOCH, commit
 from tests.explain.facts import T0, Teller, health
-from tests.tables.written import EPOCH, commit
 
 DAY_S = 86_400
 

@@ -30,7 +30,7 @@ from streaming.simulation.load.generated_fleet import GeneratedFleet, generated_
 from streaming.simulation.load.generated_group import GroupRound
 from streaming.simulation.load.group_template import GroupTemplate
 from streaming.simulation.simulated_group import Shape
-from tests.records import accepted
+from testing.records import accepted
 
 START_TS = 1_790_000_000_000
 SMALL = ("--groups", "3", "--clients", "3", "--queues", "4")

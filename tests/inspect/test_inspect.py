@@ -12,7 +12,7 @@ import pytest
 
 from streaming.cli import main
 from streaming.inspect.snapshot import InspectedGroup
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode, served
+from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode, served
 
 pytestmark = pytest.mark.slow("a look takes seconds")  # a look takes its time
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
+from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served
 
 pytestmark = pytest.mark.slow("a look takes seconds")
 ROOT = Path(__file__).parents[2]

@@ -17,8 +17,8 @@ from streaming.jvm import ivy, jars, maven
 from streaming.jvm.pins import PINS, all_pinned, set_name
 from streaming.loopback import kafka
 from streaming.spark.packages import spark_packages
-from tests.real import jars as rocketmq_jars
-from tests.stores import jars as store_jars
+from testing.rocketmq import jars as rocketmq_jars
+from testing.stores import jars as store_jars
 
 COORDINATES = ["org.example:thing_2.13:1.0"]
 OF_ALL = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from tests.go_programs import path_of
+from testing.go_programs import path_of
 from tests.kubernetes.programs import HELM
 
 HERE = Path(__file__).parent

@@ -1,14 +1,15 @@
-"""The faults of objects by the schemas of Kubernetes and of the Prometheus Operator, which ``make_schemas`` wrote."""
+"""The faults of objects by the schemas of Kubernetes and the Prometheus Operator: ``scripts/kubernetes_schemas.py``."""
 
 import json
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft7Validator
 from referencing import Registry, Resource
 
-from tests.kubernetes.make_schemas import SCHEMAS
+SCHEMAS = Path(__file__).parent / "schemas"
 
 
 @cache

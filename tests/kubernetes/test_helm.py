@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.go_programs import missing
+from testing.go_programs import missing
 from tests.kubernetes.chart import CHART, HERE, NAMES, RULES, golden, helm, kept, objects, template, values
 from tests.kubernetes.programs import HELM
 from tests.kubernetes.schema_faults import faults

@@ -18,12 +18,12 @@ from streaming.notifier.sink_view import Route
 from streaming.notifier.threads import Destination, NotifierSettings, SettingsInForce, deliver
 from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.wall_clock import now_ms
+from testing.http_server import Server
+from testing.written import commit
 from tests.monitoring.programs import ALERTMANAGER, needs, started, until
 from tests.notifier.facts import NOW, alert, health
 from tests.notifier.receiver import AT_ONCE
 from tests.sinks.messages import blind, message
-from tests.sinks.server import Server
-from tests.tables.written import commit
 
 pytestmark = [pytest.mark.slow("promtool plays hours"), pytest.mark.timeout(300), needs(ALERTMANAGER, "alertmanager")]
 

@@ -12,8 +12,8 @@ from streaming.config.alerts import Alerts, SinkKind
 from streaming.config.load import load_alerts
 from streaming.config.sections import Config
 from streaming.sinks.webhook import WebhookSink, webhook_payload
+from testing.http_server import Server
 from tests.sinks.messages import message
-from tests.sinks.server import Server
 
 TEXT = (Path(__file__).parents[2] / "docs" / "notifications.md").read_text("utf-8")
 BLOCKS = [re.sub(r"(?m)^    ", "", block) for block in re.findall(r"(?m)(?:^    .*\n|^\n(?=    ))+", TEXT)]

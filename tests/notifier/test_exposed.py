@@ -23,10 +23,10 @@ from streaming.notifier.sink_view import Route
 from streaming.notifier.sink_worker import SinkStatus
 from streaming.notifier.threads import Destination, NotifierSettings, SettingsInForce, deliver
 from streaming.sinks.sink import Message, Sink
+from testing.written import commit
 from tests.metrics.scraping import Scrape, get, of_process, scrape
 from tests.notifier.facts import NOW, alert, health
 from tests.notifier.receiver import AT_ONCE, LIMITS
-from tests.tables.written import commit
 
 WELL = SinkStatus("pager", None, None, 1, 0, NOW)
 

@@ -9,8 +9,8 @@ from deltalake import DeltaTable
 from schemas.facts import Fact, GroupFact, RebalanceFact
 from streaming.notifier import facts_follower
 from streaming.notifier.facts_follower import FactsFollower
+from testing.written import commit
 from tests.notifier.facts import alert, health
-from tests.tables.written import commit
 
 OTHER = Fact(1, "c", "g", None, alert().ts, RebalanceFact(
     trigger="join", joined=(), left=(), topics=(), from_ts=1, to_ts=2, converged=True, queues_moved=0, fewest_moves=0,

@@ -13,10 +13,10 @@ from streaming.errors import SetupError
 from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.state_files import StateInUse, locked_folder
 from streaming.notifier.threads import SettingsInForce, deliver
+from testing.http_server import Server
+from testing.written import commit
 from tests.notifier.facts import alert, health
 from tests.notifier.test_threads import Clock, clock, hook, plan, said, serving, until  # noqa: F401
-from tests.sinks.server import Server
-from tests.tables.written import commit
 
 
 @pytest.fixture

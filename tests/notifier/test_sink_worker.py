@@ -20,10 +20,10 @@ from streaming.notifier.sink_worker import SinkWorker, WorkerSettings
 from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.sinks.pagerduty import PagerDutySink
 from streaming.sinks.sink import Message, Sink
-from tests.damage import cut
+from testing.damage import cut
+from testing.http_server import Answer, Server
 from tests.notifier.facts import NOW, S, alert
 from tests.notifier.receiver import AT_ONCE
-from tests.sinks.server import Answer, Server
 
 QUICK = RetryPolicy(attempts=3, first_s=0.001, longest_s=0.002)
 MINUTE = 60

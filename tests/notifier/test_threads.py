@@ -30,10 +30,10 @@ from streaming.sinks.pagerduty import PagerDutySink
 from streaming.sinks.sink import Sink
 from streaming.sinks.webhook import WebhookSink
 from streaming.standby import Standby
+from testing.http_server import Answer, Server
+from testing.written import commit
 from tests.notifier.facts import NOW, S, alert, health
 from tests.notifier.receiver import AT_ONCE, LIMITS
-from tests.sinks.server import Answer, Server
-from tests.tables.written import commit
 
 QUICK = RetryPolicy(attempts=2, first_s=0.001, longest_s=0.002)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from streaming.projections.projector import run_projections
+from testing.written import commit
 from tests.projections.story import three_days
-from tests.tables.written import commit
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from schemas.facts import PAYLOADS
 from schemas.tables import HISTORY, PROJECTIONS
 from streaming.projections.columns import rows_of
 from streaming.projections.projector import run_projections
+from testing.written import commit, rows_of_facts
 from tests.projections.golden_files import as_golden, golden_facts, golden_rows
-from tests.tables.written import commit, rows_of_facts
 
 FIRST_COMMIT = 133
 

@@ -21,9 +21,9 @@ from streaming.projections.maintain import maintain, maintain_regularly
 from streaming.projections.progress import delete_progress
 from streaming.projections.projector import run_projections
 from streaming.tables.maintenance import ROUNDS_AN_HOUR, MaintainOptions
+from testing.written import commit
 from tests.projections.story import NOW, TODAY, read, some_days
 from tests.tables.telling import DAY, HOUR, Teller
-from tests.tables.written import commit
 
 pytestmark = pytest.mark.slow("many commits are written")
 

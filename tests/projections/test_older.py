@@ -13,10 +13,10 @@ from streaming.projections.projector import run_projections
 from streaming.projections.table import ProjectionTable
 from streaming.tables.arrow_types import arrow_schema
 from streaming.tables.creation import create_table, delta_properties
+from testing.written import commit, rows_of_facts
 from tests.projections.golden_files import golden_facts
 from tests.projections.story import START, all_rows, read, three_days
 from tests.tables.telling import Teller
-from tests.tables.written import commit, rows_of_facts
 
 pytestmark = pytest.mark.slow("many commits are written")
 

@@ -18,8 +18,8 @@ from streaming.projections import process as projections_process
 from streaming.projections.new_facts import ROWS_A_BATCH
 from streaming.projections.process import NICENESS, ProjectionSettings, keep_projecting, keep_running
 from streaming.projections.progress import read_progress
+from testing.written import commit
 from tests.projections.story import all_rows, read, three_days
-from tests.tables.written import commit
 
 pytestmark = pytest.mark.slow("many commits are written")
 
@@ -242,7 +242,7 @@ from streaming.projections.projector import run_projections
 from streaming.projections.table import ProjectionTable
 from tests.projections.story import START, three_days
 from tests.tables.telling import DAY, Teller
-from tests.tables.written import commit
+from testing.written import commit
 
 undisturbed, killed, lives = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 teller, days = Teller(group="audit"), three_days()

@@ -19,10 +19,10 @@ from streaming.projections.progress import delete_progress, read_progress
 from streaming.projections.projector import open_projector, rebuild, run_projections
 from streaming.projections.table import ProjectionTable
 from streaming.tables.creation import delta_properties
-from tests.damage import cut
+from testing.damage import cut
+from testing.written import commit
 from tests.projections.story import START, all_rows, one, read, rows, three_days
 from tests.tables.telling import DAY, HOUR, Teller, quarantined
-from tests.tables.written import commit
 
 pytestmark = pytest.mark.slow("many commits are written")
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.real.jars import NEWEST, OLD_LINE
-from tests.real.rocketmq import LoopbackRocketMQ
+from testing.rocketmq.jars import NEWEST, OLD_LINE
+from testing.rocketmq.loopback import LoopbackRocketMQ
 
 
 @pytest.fixture(scope="module", params=[NEWEST, OLD_LINE])

@@ -8,11 +8,11 @@ from schemas.facts import EvaluationFailedFact, Fact, Payload, QuarantineFact
 from schemas.identity import REVIVE_GROUP
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.loopback import LoopbackKafka
-from tests.e2e.job import Job
-from tests.e2e.workload import PARTITIONS, end_offsets, folded, received
-from tests.real.collecting import Collecting
+from testing.job import Job
+from testing.rocketmq.collecting import Collecting
+from testing.rocketmq.loopback import LoopbackRocketMQ
+from testing.workload import PARTITIONS, end_offsets, folded, received
 from tests.real.outcome import Outcome
-from tests.real.rocketmq import LoopbackRocketMQ
 from tests.real.stage import Play, conduct
 
 

@@ -18,8 +18,8 @@ from schemas.identity import MessageQueue
 from streaming.collector.wire.answers import SUCCESS
 from streaming.collector.wire.frames import FrameReader, encode_request
 from streaming.collector.wire.requests import MOST_BYTES
-from tests.real import asking
-from tests.real.rocketmq import LoopbackRocketMQ
+from testing.rocketmq import asking
+from testing.rocketmq.loopback import LoopbackRocketMQ
 
 HEART_BEAT, QUERY_ASSIGNMENT, SET_MESSAGE_REQUEST_MODE = 34, 400, 401
 GROUP = "g"

@@ -24,9 +24,9 @@ from schemas.facts import Fact
 from schemas.identity import REVIVE_GROUP
 from streaming.replay.alert_transitions import transitions
 from streaming.wall_clock import now_ms
-from tests.real import asking
-from tests.real.child_process import ChildProcess
-from tests.real.collecting import Judging
+from testing.rocketmq import asking
+from testing.rocketmq.child_process import ChildProcess
+from testing.rocketmq.collecting import Judging
 from tests.real.detour import Detour
 from tests.real.outcome import pages_of
 from tests.real.proxies import GrpcConsumer, ProxiedRocketMQ

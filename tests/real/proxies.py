@@ -6,12 +6,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal, TypeVar
 
+from testing.rocketmq import asking
+from testing.rocketmq.go import GO_GRPC_SOURCES, build
+from testing.rocketmq.jars import NEWEST, grpc_client_jars, proxy_jars
+from testing.rocketmq.jvm import JAVA_GRPC_SOURCES, JAVA_SOURCES, JavaProcess, compile_java
+from testing.rocketmq.loopback import Broker, Client, LoopbackRocketMQ, free_ports, subscribed
 from tests.collector.certificates import self_signed
-from tests.real import asking
-from tests.real.go import GO_GRPC_SOURCES, build
-from tests.real.jars import NEWEST, grpc_client_jars, proxy_jars
-from tests.real.jvm import JAVA_GRPC_SOURCES, JAVA_SOURCES, JavaProcess, compile_java
-from tests.real.rocketmq import Broker, Client, LoopbackRocketMQ, free_ports, subscribed
 
 X = TypeVar("X", bound="Proxy")
 PROXY_MAIN = "org.apache.rocketmq.proxy.ProxyStartup"

@@ -2,8 +2,8 @@
 
 import json
 
-from tests.real.jars import OLD_LINE
-from tests.real.rocketmq import LoopbackRocketMQ
+from testing.rocketmq.jars import OLD_LINE
+from testing.rocketmq.loopback import LoopbackRocketMQ
 
 ACCESS_KEY, SECRET_KEY = "evenkeel-loopback", "a-secret-of-the-test"
 PLAIN_ACL = f"accounts:\n- accessKey: {ACCESS_KEY}\n  secretKey: {SECRET_KEY}\n  admin: true\n"

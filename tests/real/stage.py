@@ -6,8 +6,8 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from streaming.wall_clock import now_ms
-from tests.real import asking
-from tests.real.rocketmq import Client, Consumer, GoConsumer, LoopbackRocketMQ
+from testing.rocketmq import asking
+from testing.rocketmq.loopback import Client, Consumer, GoConsumer, LoopbackRocketMQ
 
 Topics = Mapping[str, Mapping[str, int]]
 

@@ -20,13 +20,13 @@ from streaming.collector.wire.reply_parsing import Asked
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.replay.core_engine import core_facts
 from streaming.wall_clock import now_ms
-from tests.e2e.job import ROOT
-from tests.real import asking
-from tests.real.collecting import Collecting
-from tests.real.go import LANGUAGE, VERSION, missing_go
-from tests.real.jars import NEWEST
+from testing.job import ROOT
+from testing.rocketmq import asking
+from testing.rocketmq.collecting import Collecting
+from testing.rocketmq.go import LANGUAGE, VERSION, missing_go
+from testing.rocketmq.jars import NEWEST
+from testing.rocketmq.loopback import LoopbackRocketMQ
 from tests.real.outcome import Firing, Outcome
-from tests.real.rocketmq import LoopbackRocketMQ
 from tests.real.stage import Part
 
 pytestmark = [

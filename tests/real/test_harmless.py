@@ -12,9 +12,9 @@ import pytest
 from streaming.collector.wire.answers import RunningInfoAnswer
 from streaming.replay.input_lines import read_lines
 from streaming.replay.recording import decode_line
-from tests.e2e.job import Job
-from tests.real.collecting import Collecting
-from tests.real.rocketmq import Consumer, LoopbackRocketMQ
+from testing.job import Job
+from testing.rocketmq.collecting import Collecting
+from testing.rocketmq.loopback import Consumer, LoopbackRocketMQ
 
 pytestmark = [pytest.mark.rocketmq, pytest.mark.deep("a real RocketMQ, for minutes"), pytest.mark.timeout(900)]
 

@@ -7,10 +7,10 @@ import pytest
 
 from schemas.facts import AlertFact
 from streaming.loopback import LoopbackKafka
-from tests.real.jars import NEWEST
+from testing.rocketmq.jars import NEWEST
+from testing.rocketmq.loopback import LoopbackRocketMQ
 from tests.real.message_models import JOINS_S, PLAYS, UNTIL_S
 from tests.real.played import Played, play
-from tests.real.rocketmq import LoopbackRocketMQ
 
 pytestmark = [
     pytest.mark.rocketmq,

@@ -5,11 +5,11 @@ import pytest
 from schemas.facts import AlertFact
 from schemas.observed import OffsetsBack
 from streaming.loopback import LoopbackKafka
-from tests.real.jars import NEWEST
+from testing.rocketmq.jars import NEWEST
+from testing.rocketmq.loopback import LoopbackRocketMQ
 from tests.real.offsets_back import BACK_S, PLAYS, RESET_S, UNTIL_S
 from tests.real.outcome import Firing, Outcome
 from tests.real.played import Played, play
-from tests.real.rocketmq import LoopbackRocketMQ
 
 pytestmark = [
     pytest.mark.rocketmq,

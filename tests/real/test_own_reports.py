@@ -7,10 +7,10 @@ import pytest
 
 from schemas.events import AnyEvent, AssignmentReport
 from schemas.records import Rejected, decode_record
-from tests.e2e.job import ROOT
-from tests.real.jars import NEWEST, rocketmq_jars
-from tests.real.jvm import JAVA_SOURCES, compile_java
-from tests.real.rocketmq import LoopbackRocketMQ
+from testing.job import ROOT
+from testing.rocketmq.jars import NEWEST, rocketmq_jars
+from testing.rocketmq.jvm import JAVA_SOURCES, compile_java
+from testing.rocketmq.loopback import LoopbackRocketMQ
 
 pytestmark = [pytest.mark.deep("a real RocketMQ, for minutes"), pytest.mark.rocketmq, pytest.mark.timeout(600)]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from streaming.cli import main
-from tests.real.rocketmq import LoopbackRocketMQ
+from testing.rocketmq.loopback import LoopbackRocketMQ
 
 pytestmark = [pytest.mark.deep("a real RocketMQ, for minutes"), pytest.mark.rocketmq, pytest.mark.timeout(600)]
 

@@ -14,11 +14,11 @@ from schemas.events import ANY_QUEUE
 from streaming.collector.wire import reply_parsing, requests
 from streaming.collector.wire.answers import REQUEST_CODE_NOT_SUPPORTED, SUCCESS
 from streaming.collector.wire.reply_parsing import Asked
-from tests.real import asking
-from tests.real.collecting import Judging
-from tests.real.go import missing_go
+from testing.rocketmq import asking
+from testing.rocketmq.collecting import Judging
+from testing.rocketmq.go import missing_go
+from testing.rocketmq.loopback import Consumer
 from tests.real.proxies import SYNCER_GROUP, SYNCER_TOPIC, GrpcConsumer, LocallyProxiedRocketMQ, ProxiedRocketMQ
-from tests.real.rocketmq import Consumer
 
 pytestmark = [
     pytest.mark.rocketmq,

@@ -9,9 +9,9 @@ from streaming.collector.translation.alive_channels import HEARTBEAT_MS, AliveCh
 from streaming.collector.wire import reply_parsing, requests
 from streaming.collector.wire.reply_parsing import Asked
 from streaming.wall_clock import now_ms
-from tests.real import asking
-from tests.real.asking import ask
-from tests.real.rocketmq import LoopbackRocketMQ
+from testing.rocketmq import asking
+from testing.rocketmq.asking import ask
+from testing.rocketmq.loopback import LoopbackRocketMQ
 
 pytestmark = [pytest.mark.deep("a real RocketMQ, for minutes"), pytest.mark.rocketmq, pytest.mark.timeout(600)]
 

@@ -10,8 +10,9 @@ import pytest
 
 from schemas.facts import EventsLostFact
 from streaming.loopback import LoopbackKafka
-from tests.e2e import tables
-from tests.real.jars import NEWEST, OLD_LINE
+from testing import tables
+from testing.rocketmq.jars import NEWEST, OLD_LINE
+from testing.rocketmq.loopback import LoopbackRocketMQ
 from tests.real.outcome import Firing, Outcome
 from tests.real.played import Played, play
 from tests.real.plays import (
@@ -22,7 +23,6 @@ from tests.real.plays import (
     SUBSCRIBES_WRONGLY_UNTIL_S,
     UNTIL_S,
 )
-from tests.real.rocketmq import LoopbackRocketMQ
 
 pytestmark = [
     pytest.mark.rocketmq,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from streaming.cli import main
-from tests.real.jars import NEWEST, OLD_LINE
+from testing.rocketmq.jars import NEWEST, OLD_LINE
 from tests.real.secured import ACCESS_KEY, SECRET_KEY, SecuredRocketMQ
 
 pytestmark = [pytest.mark.deep("a real RocketMQ, for minutes"), pytest.mark.rocketmq, pytest.mark.timeout(600)]

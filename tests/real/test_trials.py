@@ -7,10 +7,10 @@ what was done, what fired, when and why.
 import pytest
 
 from streaming.loopback import LoopbackKafka
-from tests.real.jars import NEWEST, OLD_LINE
+from testing.rocketmq.jars import NEWEST, OLD_LINE
+from testing.rocketmq.loopback import LoopbackRocketMQ
 from tests.real.outcome import Firing
 from tests.real.played import Played, play
-from tests.real.rocketmq import LoopbackRocketMQ
 from tests.real.trials import (
     BRIEF_STOPS_S,
     CROWD_STOPS_S,

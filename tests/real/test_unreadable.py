@@ -8,10 +8,10 @@ import pytest
 from schemas.facts import AlertFact
 from schemas.observed import UnreadableQueues
 from streaming.loopback import LoopbackKafka
-from tests.real.jars import NEWEST, OLD_LINE
+from testing.rocketmq.jars import NEWEST, OLD_LINE
+from testing.rocketmq.loopback import LoopbackRocketMQ
 from tests.real.outcome import Firing, Outcome
 from tests.real.played import Played, play
-from tests.real.rocketmq import LoopbackRocketMQ
 from tests.real.unreadable import CHANGED_S, LOST_S, PLAYS, UNTIL_S
 
 pytestmark = [

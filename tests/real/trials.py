@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 
-from tests.real.collecting import Collecting
+from testing.rocketmq.collecting import Collecting
 from tests.real.detour import Detour
 from tests.real.stage import Part, Play
 

@@ -33,7 +33,7 @@ from streaming.simulation.load.generated_group import GeneratedGroup, GroupIdent
 from streaming.simulation.load.group_template import FIRST_MINUTES, IDLE_MINUTES, GroupTemplate
 from streaming.simulation.load.segment import ROUND_MS, WatchedGroup
 from streaming.simulation.simulated_group import Shape, SimulatedGroup
-from tests.records import accepted
+from testing.records import accepted
 
 START_TS = 1_790_000_000_000
 PART = GroupIdentity("other-cluster", "other-source", "orders-consumer", "orders-events")

@@ -17,8 +17,8 @@ from streaming.simulation.planning.current_group import CurrentGroup, Member, Qu
 from streaming.simulation.planning.forecast import Trial, forecasts, mean
 from streaming.simulation.planning.popping import pop_plan
 from streaming.simulation.planning.queue_moves import NotApplicable, balance
+from testing.written import commit
 from tests.explain.facts import T0, Teller
-from tests.tables.written import commit
 
 CLIENTS = ("r1-x@1", "r1-y@1", "r2-z@1")
 

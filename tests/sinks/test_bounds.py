@@ -17,9 +17,9 @@ from streaming.sinks.alertmanager import AlertmanagerSink
 from streaming.sinks.chat import ChatSink
 from streaming.sinks.pagerduty import PagerDutySink
 from streaming.sinks.webhook import WebhookSink
+from testing.http_server import Answer, Server
 from tests.sinks.endless import EndlessServer
 from tests.sinks.messages import message
-from tests.sinks.server import Answer, Server
 
 MOST_TAKEN = 1_000_000  # 64 KiB are read; the rest waits in the kernel's buffers of both sides
 WITHIN_S = 15.0

@@ -10,7 +10,7 @@ import pytest
 from streaming.errors import DeliveryError
 from streaming.loopback.kafka import free_port
 from streaming.sinks.http import post
-from tests.sinks.server import Answer, Server
+from testing.http_server import Answer, Server
 
 
 def failure(url: str, timeout_s: float = 5) -> DeliveryError:

@@ -19,8 +19,8 @@ from streaming.sinks.log import LogSink
 from streaming.sinks.pagerduty import PagerDutySink
 from streaming.sinks.sink import Message, Sink
 from streaming.sinks.webhook import WebhookSink
+from testing.http_server import Answer, Server
 from tests.sinks.messages import NOW, blind, message
-from tests.sinks.server import Answer, Server
 
 
 def test_log_says_title_and_body(caplog: pytest.LogCaptureFixture) -> None:

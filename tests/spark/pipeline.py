@@ -16,8 +16,8 @@ from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
 from streaming.spark.job import Plan, run_to_end
+from testing.written import fact_of
 from tests.core.fleet import Fleet
-from tests.tables.written import fact_of
 
 
 class Pipeline:

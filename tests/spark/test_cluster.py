@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from streaming.core.default_settings import DEFAULT_SETTINGS
+from testing.spark_cluster import SparkCluster
 from tests.spark.pipeline import Pipeline, fleet, folded, lines_of
-from tests.spark_cluster import SparkCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow("a job of its own"), pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]

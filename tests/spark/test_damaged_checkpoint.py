@@ -5,7 +5,7 @@ import pytest
 from streaming.errors import CheckpointError
 from streaming.spark.checkpoint import checkpoint_in, create, new_identity
 from streaming.tables.storage import TextFiles
-from tests.damage import cut
+from testing.damage import cut
 from tests.spark.pipeline import Pipeline, fleet, lines_of
 
 SOURCE, SHARDS = "topic events", 4

@@ -17,7 +17,7 @@ from streaming.spark.maintain import maintain_facts, maintain_regularly
 from streaming.tables.conflicts import retried
 from streaming.tables.log_files import LogFiles
 from streaming.tables.maintenance import MaintainOptions
-from tests.damage import cut
+from testing.damage import cut
 from tests.projections.story import NOW, TODAY, some_days
 from tests.spark.conftest import Tables
 from tests.tables.telling import Teller, health

@@ -11,8 +11,8 @@ from streaming.core.state.restore import GroupSeed
 from streaming.errors import CheckpointError, SourceError
 from streaming.spark.facts import FactsTable
 from streaming.spark.reseed import reseed
+from testing.damage import cut
 from tests.core.fleet import Fleet
-from tests.damage import cut
 from tests.spark.pipeline import Pipeline, lines_of
 from tests.spark.test_kafka import send_events
 

@@ -9,8 +9,8 @@ import pytest
 
 from streaming.projections.projector import run_projections
 from streaming.wall_clock import now_ms
+from testing.written import commit
 from tests.tables.telling import HOUR, SECOND, Teller, health
-from tests.tables.written import commit
 
 matplotlib = pytest.importorskip("matplotlib")
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "charts.ipynb"

@@ -23,8 +23,8 @@ from streaming.projections.projector import run_projections
 from streaming.sql.database import Database
 from streaming.tables.creation import create_table
 from streaming.wall_clock import now_ms
+from testing.written import commit
 from tests.tables.telling import HOUR, Teller, health
-from tests.tables.written import commit
 
 NOW = now_ms()
 Ask = Callable[..., tuple[int, str, str]]

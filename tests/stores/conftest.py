@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.go_programs import missing
-from tests.stores.servers import BUCKET, PROGRAMS, LoopbackStore
+from testing.go_programs import missing
+from testing.stores.servers import BUCKET, PROGRAMS, LoopbackStore
 
 
 @pytest.fixture(scope="session", params=PROGRAMS, ids=lambda program: program.name)

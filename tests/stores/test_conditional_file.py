@@ -13,8 +13,7 @@ from streaming.errors import AwayError, SetupError
 from streaming.lease_file import HELD_S
 from streaming.tables.conditional_file import UNSAFE, ConditionalFile, Refused
 from streaming.tables.storage import delta_uri
-from tests.stores.contention import winners
-from tests.stores.servers import LoopbackStore
+from testing.stores.servers import LoopbackStore
 
 pytestmark = pytest.mark.slow("an object store is started")
 
@@ -38,14 +37,9 @@ def test_file_is_made_once_and_replaced_only_as_it_was_read(folder: str) -> None
 
 
 @pytest.mark.deep("an object store, which Go builds first")
-@pytest.mark.parametrize("new", [True, False])
-def test_one_of_many_writers_wins(new: bool, folder: str) -> None:
-    assert winners(folder, writers=16, rounds=10, new=new) == {1: 10}
-
-
-@pytest.mark.deep("an object store, which Go builds first")
 def test_store_that_is_fit_is_accepted_and_left_clean(folder: str) -> None:
-    require_conditions(folder)
+    for _ in range(5):
+        require_conditions(folder)
     assert files_in(f"{folder}/{TRIALS}") == []
 
 

@@ -17,9 +17,9 @@ from deltalake.exceptions import TableNotFoundError
 from streaming.cli import main
 from streaming.lease_file import EXPIRES_S
 from streaming.tables.storage import delta_uri
-from tests.process_session import kill_all
-from tests.stores.jars import hadoop_aws_jars, missing_jars
-from tests.stores.servers import LoopbackStore
+from testing.process_session import kill_all
+from testing.stores.jars import hadoop_aws_jars, missing_jars
+from testing.stores.servers import LoopbackStore
 
 pytestmark = [
     pytest.mark.spark,

@@ -14,10 +14,10 @@ from deltalake import write_deltalake
 from schemas.facts import Fact
 from streaming.projections.progress import read_progress
 from streaming.tables.storage import delta_uri
+from testing.stores.servers import LoopbackStore
+from testing.written import rows_of_facts
 from tests.projections.story import three_days
 from tests.projections.test_process import wait_until
-from tests.stores.servers import LoopbackStore
-from tests.tables.written import rows_of_facts
 
 pytestmark = pytest.mark.slow("an object store is started")
 ROOT = Path(__file__).parents[2]

@@ -10,8 +10,8 @@ import pytest
 from deltalake import write_deltalake
 
 from streaming.tables.storage import delta_uri
+from testing.written import rows_of_facts
 from tests.projections.story import three_days
-from tests.tables.written import rows_of_facts
 
 pytestmark = pytest.mark.slow("an object store is started")
 ROOT = Path(__file__).parents[2]

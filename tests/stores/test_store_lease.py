@@ -22,7 +22,7 @@ from streaming.lease import remote_leases
 from streaming.lease_file import NAME, Lease, StoreLease
 from streaming.standby import Standby, taken
 from streaming.tables.conditional_file import UNSAFE, ConditionalFile
-from tests.stores.servers import LoopbackStore
+from testing.stores.servers import LoopbackStore
 
 pytestmark = pytest.mark.slow("an object store is started")
 KEY = "tables.path"

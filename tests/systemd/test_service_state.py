@@ -18,11 +18,10 @@ import pytest
 from streaming import systemd
 from streaming.secret_mask import hide
 from streaming.systemd import ServiceState
-from tests.collector.fake_rocketmq import served
-from tests.collector.test_cluster_probe import two_clients
+from testing.fake_rocketmq import served, two_clients
+from testing.process_session import kill_all
+from testing.written import commit
 from tests.notifier.facts import health
-from tests.process_session import kill_all
-from tests.tables.written import commit
 
 ROOT = Path(__file__).parents[2]
 QUIET_S = 4.0  # of a service whose parts go on every second

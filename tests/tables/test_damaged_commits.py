@@ -14,9 +14,9 @@ from streaming.tables.damaged_commits import (
     set_damaged_aside,
 )
 from streaming.tables.facts_log import FactsLog, FactsReader
-from tests.damage import cut
+from testing.damage import cut
+from testing.written import commit
 from tests.notifier.facts import NOW, alert
-from tests.tables.written import commit
 
 
 @pytest.fixture

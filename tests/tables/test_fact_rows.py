@@ -21,8 +21,8 @@ from schemas.tables import (
 )
 from streaming.projections.columns import rows_of
 from streaming.tables.fact_rows import facts_in, facts_of
+from testing.written import rows_of_facts
 from tests.projections.golden_files import golden_facts
-from tests.tables.written import rows_of_facts
 
 IN_TABLES = (ALERTS, GROUP_MEMBERS, GROUP_STATUS, MEMBERSHIP_CHANGES, MONITOR_HEALTH, QUEUE_ASSIGNMENTS, REBALANCES)
 # What a table does not have of a fact.

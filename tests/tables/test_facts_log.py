@@ -11,7 +11,7 @@ from streaming.replay.core_engine import core_facts
 from streaming.replay.input_file import open_input
 from streaming.tables.fact_rows import built
 from streaming.tables.facts_log import FactsReader
-from tests.tables.written import commit
+from testing.written import commit
 
 KINDS = (AlertFact, GroupFact)
 

@@ -14,7 +14,7 @@ from streaming.tables.arrow_types import arrow_schema, without_comments
 from streaming.tables.creation import create_table
 from streaming.tables.damaged_commits import say_mended, set_damaged_aside
 from streaming.tables.maintenance import MaintainOptions, Round
-from tests.damage import cut
+from testing.damage import cut
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 DAYS = (date(2026, 2, 28), date(2026, 3, 7), date(2026, 3, 10), date(2026, 3, 10))

@@ -17,10 +17,10 @@ from streaming.tables import version
 from streaming.tables.arrow_types import arrow_schema
 from streaming.tables.creation import create_table
 from streaming.tables.version import require_known_tables, take_tables
+from testing.written import commit
 from tests.notices.incidents import INCIDENTS, NOW
 from tests.notifier.facts import alert
 from tests.tables.telling import Teller, millis
-from tests.tables.written import commit
 
 
 def test_an_older_evenkeel_is_refused_from_the_first_write_of_a_newer_one_on(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from schemas.facts import Fact, GroupFact
 from streaming.projections.projector import run_projections
 from streaming.tables.storage import mark_replayed
-from tests.tables.written import commit
+from testing.written import commit
 from tests.web.made_tables import facts_named, health_of
 
 NOW = int(datetime(2026, 11, 22, 15, 20, 0, tzinfo=UTC).timestamp() * 1000)

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from schemas.facts import AlertFact, Fact, HealthFact
 from streaming.projections.projector import run_projections
 from streaming.tables.storage import mark_replayed
+from testing.written import commit
 from tests.explain.facts import facts_of_scenario
-from tests.tables.written import commit
 
 CLUSTER = "prod"
 

@@ -29,7 +29,7 @@ from streaming.web.security.access import AccessRules
 from streaming.web.security.users import Users
 from streaming.web.server import serve_watched
 from streaming.web.settings import WebSettings
-from tests.tables.written import commit
+from testing.written import commit
 from tests.web.browser import MISSING, Look, browser, driver
 from tests.web.made_tables import CLUSTER, health_of
 

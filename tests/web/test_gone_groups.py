@@ -15,8 +15,8 @@ from streaming.web.live.first_read import first_facts
 from streaming.web.live.watch import Watch
 from streaming.web.views.group_series import group_series
 from streaming.web.views.known import MOST_RESOLVED, Known
+from testing.written import commit
 from tests.metrics.scraping import Scrape
-from tests.tables.written import commit
 from tests.web.test_group_series import NOW, group, health, rebalance
 from tests.web.test_overview import alert
 

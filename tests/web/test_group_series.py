@@ -19,8 +19,8 @@ from streaming.web.security.users import new_token, read_users
 from streaming.web.settings import WebSettings
 from streaming.web.views.group_series import group_series
 from streaming.web.views.known import Known
+from testing.written import commit
 from tests.metrics.scraping import Scrape, of_process
-from tests.tables.written import commit
 from tests.web.asking import ask
 from tests.web.made_tables import facts_named, make_tables
 

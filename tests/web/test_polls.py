@@ -22,10 +22,10 @@ from streaming.web.security.users import Users
 from streaming.web.settings import WebSettings
 from streaming.web.views.group import GroupView
 from streaming.web.words import words_in
+from testing.written import commit
 from tests.core.fleet import T0, Fleet
 from tests.core.test_polled import JAVA, A, B, Popping, settled
 from tests.core.test_polled_by_remoting_clients import at_any, popping
-from tests.tables.written import commit
 from tests.web.asking import ask
 from tests.web.made_tables import CLUSTER, health_of
 from tests.web.test_queue_lag import shown

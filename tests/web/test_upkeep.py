@@ -19,9 +19,9 @@ from streaming.web.live.upkeep_reader import UpkeepReader
 from streaming.web.views.known import Known
 from streaming.web.views.upkeep import Upkeep, clusters_seen, refused_groups
 from streaming.web.words import words_in
+from testing.written import EPOCH
 from tests.notifier.facts import NOW as OF_HEALTH
 from tests.notifier.facts import health
-from tests.tables.written import EPOCH
 from tests.web.made_tables import health_of
 from tests.web.test_overview import NOW, status
 from tests.web.test_rendering import FRAME, RENDER

@@ -18,7 +18,7 @@ from streaming.web.live.first_read import first_facts
 from streaming.web.live.group_reader import read_now
 from streaming.web.live.watch import Changes, Watch
 from streaming.web.settings import WebSettings
-from tests.tables.written import commit
+from testing.written import commit
 from tests.web.browser import MISSING, Browser, browser, driver
 from tests.web.made_tables import CLUSTER, facts_named, health_of
 from tests.web.screenshots import served

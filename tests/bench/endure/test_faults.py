@@ -22,16 +22,16 @@ from bench.endure.fault_stage import Refused
 from bench.endure.faults import RANDOM_MOMENT_S, Played, _Player, free_stage, read_played, write_faults_report
 from bench.endure.ledger import Ledger
 from bench.endure.report import LINES, PAGE
+from bench.reliability.counting import EventNumbers, repeated_notices, times_without_page
 from schemas.events import encode_event
 from schemas.records import group_key
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import Record, fold
+from testing.hook import Told
+from testing.http_server import Got
+from testing.job import child_environment
+from testing.written import commit
 from tests.core.fleet import T0, Fleet
-from tests.e2e.hook import Told
-from tests.e2e.job import child_environment
-from tests.e2e.reliability.counting import EventNumbers, repeated_notices, times_without_page
-from tests.sinks.server import Got
-from tests.tables.written import commit
 
 CLUSTER = "prod"
 

@@ -14,8 +14,8 @@ import pyspark
 
 from streaming.jvm.java import java_home
 from streaming.loopback.kafka import free_port
-from tests.process_session import kill_all, processes
-from tests.servers import Servers
+from testing.process_session import kill_all, processes
+from testing.servers import Servers
 
 BIN = Path(pyspark.__file__).parent / "bin"
 SPARK_SUBMIT = str(BIN / "spark-submit")

@@ -1,4 +1,4 @@
-// A push consumer of rocketmq-client-go, with the arguments of tests/real/java/Consumer.java as far as it has them.
+// A push consumer of rocketmq-client-go, with the arguments of testing/rocketmq/java/Consumer.java as far as it has them.
 package main
 
 import (

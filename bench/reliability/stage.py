@@ -15,10 +15,10 @@ from typing import NamedTuple, TypeVar
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
+from bench.reliability.proxy import Proxy
 from streaming.loopback.kafka import LoopbackKafka, free_port
-from tests.collector.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode, is_probe
-from tests.e2e.reliability.proxy import Proxy
-from tests.e2e.workload import PARTITIONS
+from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode, is_probe
+from testing.workload import PARTITIONS
 
 CLUSTERS = ("prod", "payments")
 HEALTHY, ILL, CHANGING = "healthy", "ill", "changing"

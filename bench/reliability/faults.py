@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from kafka import KafkaAdminClient
 
-from tests.e2e.reliability.stage import CLUSTERS, MEMBERS_TOPIC, Stage
+from bench.reliability.stage import CLUSTERS, MEMBERS_TOPIC, Stage
 
 RESTARTS_AFTER_S = 2  # as a service of systemd does
 KAFKA_AWAY_S = 3  # beside the time that it takes to start

@@ -1,4 +1,4 @@
-"""``python -m tests.e2e.reliability.jobs``: faults of a job that has a standby, on S3."""
+"""``python -m bench.reliability.jobs``: faults of a job that has a standby, on S3."""
 
 import argparse
 import math
@@ -18,18 +18,18 @@ import msgspec
 from deltalake import DeltaTable
 from msgspec import Struct
 
+from bench.reliability.counting import is_of_group, named, repeated_notices, times_without_page
+from bench.reliability.faults import RESTARTS_AFTER_S
+from bench.reliability.figures import records_of
+from bench.reliability.pair import BATCHES, COLLECTOR, FACTS, FOLDER, JOBS, Life, Pair, by_two
+from bench.reliability.stage import CHANGING, CLUSTERS, Stage, give_queue_back, take_queue
+from bench.reliability.table import table_of_faults
 from schemas.facts import Fact
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import fold
 from streaming.wall_clock import now_ms
-from tests.e2e.reliability.counting import is_of_group, named, repeated_notices, times_without_page
-from tests.e2e.reliability.faults import RESTARTS_AFTER_S
-from tests.e2e.reliability.figures import records_of
-from tests.e2e.reliability.pair import BATCHES, COLLECTOR, FACTS, FOLDER, JOBS, Life, Pair, by_two
-from tests.e2e.reliability.stage import CHANGING, CLUSTERS, Stage, give_queue_back, take_queue
-from tests.e2e.reliability.table import table_of_faults
-from tests.sinks.server import Server
-from tests.tables.written import fact_of
+from testing.http_server import Server
+from testing.written import fact_of
 
 CALM_S = 20  # without a fault, between two of them
 OVER_WITHIN_S = 400  # on a busy machine a start of Spark takes minutes
@@ -196,7 +196,7 @@ def _cells(rounds: Sequence[PairRound]) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.e2e.reliability.jobs", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.reliability.jobs", description=__doc__)
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--only", choices=list(FAULTS), help="the same fault in all rounds")
     parser.add_argument("--away-seconds", type=float, default=60, help="of a pause and of a cut network")

@@ -1,6 +1,6 @@
 """Makes the JSON schemas beside this file, by which the tests validate what the chart renders.
 
-    python -m tests.kubernetes.make_schemas
+    python -m scripts.kubernetes_schemas
 
 They come from Kubernetes' own OpenAPI document and from the Prometheus Operator's CRDs, both by Go's module proxy. Only
 the kinds of the chart are kept, without descriptions, and strict: a field that Kubernetes does not know is an error.
@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 KUBERNETES, OPERATOR = "k8s.io/kubernetes@v1.33.3", "github.com/prometheus-operator/prometheus-operator@v0.85.0"
-SCHEMAS = Path(__file__).parent / "schemas"
+SCHEMAS = Path(__file__).parents[1] / "tests" / "kubernetes" / "schemas"
 DEFINITIONS = "definitions.json"
 KINDS = {  # the file of each
     "serviceaccount-v1": "io.k8s.api.core.v1.ServiceAccount",

@@ -10,7 +10,7 @@ from pathlib import Path
 from schemas.facts import Fact
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.replay.core_engine import core_facts
-from tests.e2e.job import EVENKEEL, PATIENCE_S, child_environment
+from testing.job import EVENKEEL, PATIENCE_S, child_environment
 
 
 class Collecting:

@@ -7,7 +7,7 @@ from deltalake import DeltaTable
 
 from schemas.facts import Fact
 from schemas.tables import PROJECTIONS
-from tests.tables.written import fact_of
+from testing.written import fact_of
 
 Row = dict[str, Any]
 # These tell of the run itself, by its own clock: two runs can't have the same.

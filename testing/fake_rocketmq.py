@@ -495,3 +495,9 @@ def served(fake: FakeCluster) -> Iterator[FakeCluster]:
         loop.call_soon_threadsafe(stop.set)
         thread.join()
         loop.close()
+
+
+def two_clients() -> FakeCluster:
+    owned = [("T", broker, number) for broker in ("broker-a", "broker-b") for number in range(4)]
+    members = [FakeClient("c1", owned[:4]), FakeClient("c2", owned[4:])]
+    return FakeCluster(groups={"g": FakeGroup(members)}, offsets={owned[0]: (9, 7, 8)})

@@ -3,7 +3,7 @@
 import sys
 
 from streaming.errors import AwayError, SetupError
-from tests.real.jars import NEWEST, OLD_LINE, grpc_client_jars, proxy_jars, rocketmq_jars
+from testing.rocketmq.jars import NEWEST, OLD_LINE, grpc_client_jars, proxy_jars, rocketmq_jars
 
 try:
     for version in (NEWEST, OLD_LINE):

@@ -13,7 +13,7 @@ import psutil
 from deltalake import DeltaTable
 
 from streaming.projections.progress import read_progress
-from tests.process_session import kill, kill_all, processes
+from testing.process_session import kill, kill_all, processes
 
 ROOT = Path(__file__).parents[2]
 EVENKEEL = [sys.executable, "-m", "streaming"]

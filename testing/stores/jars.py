@@ -1,4 +1,4 @@
-"""The jars with which Spark reaches S3: 559 MB, so they are fetched by hand: ``python -m tests.stores.jars``."""
+"""The jars with which Spark reaches S3: 559 MB, so they are fetched by hand: ``python -m testing.stores.jars``."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ PINS = Path(__file__).with_name("jars.toml")
 def missing_jars() -> str:
     """What to do where they were not fetched; empty where they were."""
     there = (cache_dir() / "jars" / set_name(COORDINATES)).is_dir()
-    return "" if there else "no jars of hadoop-aws: python -m tests.stores.jars fetches them, 559 MB"
+    return "" if there else "no jars of hadoop-aws: python -m testing.stores.jars fetches them, 559 MB"
 
 
 def hadoop_aws_jars() -> list[Path]:

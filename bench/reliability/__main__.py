@@ -1,4 +1,4 @@
-"""``python -m tests.e2e.reliability``: rounds of faults, and the table of docs/reliability.md."""
+"""``python -m bench.reliability``: rounds of faults, and the table of docs/reliability.md."""
 
 import argparse
 import math
@@ -10,10 +10,10 @@ from statistics import median
 
 import msgspec
 
-from tests.e2e.reliability.faults import FAULTS
-from tests.e2e.reliability.figures import Round
-from tests.e2e.reliability.run import chosen, played
-from tests.e2e.reliability.table import table_of_faults
+from bench.reliability.faults import FAULTS
+from bench.reliability.figures import Round
+from bench.reliability.run import chosen, played
+from bench.reliability.table import table_of_faults
 
 HEADS = (
     "fault", "rounds", "silence, s (median)", "silence, s (longest)", "overlapping requests", "events lost",
@@ -41,7 +41,7 @@ def _read(path: Path) -> list[Round]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.e2e.reliability", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.reliability", description=__doc__)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=list(FAULTS), help="the same fault in all rounds")

@@ -16,7 +16,7 @@ from streaming.demo.recording_schedule import Scenario, end_of, load_scenarios, 
 from streaming.loopback import LoopbackKafka
 from streaming.replay.recording import RecordingTranslation
 from streaming.wall_clock import now_ms
-from tests.e2e.tables import fact_order
+from testing.tables import fact_order
 
 PARTITIONS = 3
 DAY_MS = 86_400_000

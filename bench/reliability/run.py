@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from bench.reliability.faults import FAULTS
+from bench.reliability.figures import Round, count_events, count_requests, illnesses
+from bench.reliability.stage import CHANGING, CLUSTERS, Stage, give_queue_back, take_queue
 from streaming.wall_clock import now_ms
-from tests.e2e.reliability.faults import FAULTS
-from tests.e2e.reliability.figures import Round, count_events, count_requests, illnesses
-from tests.e2e.reliability.stage import CHANGING, CLUSTERS, Stage, give_queue_back, take_queue
 
 OVER_WITHIN_S = 120
 TURNS_EVERY = 5  # rounds: a group loses the consumer of a queue, and has it again as much later

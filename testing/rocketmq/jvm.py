@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from streaming.jvm.java import java_home
-from tests.real.child_process import ChildProcess
+from testing.rocketmq.child_process import ChildProcess
 
 JAVA_SOURCES = Path(__file__).parent / "java"
 JAVA_GRPC_SOURCES = Path(__file__).parent / "java_grpc"  # against the jars of gRPC clients

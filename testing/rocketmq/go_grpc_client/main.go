@@ -1,4 +1,4 @@
-// A gRPC client in Go, with the arguments of tests/real/java_grpc/GrpcConsumer.java as far as it has them.
+// A gRPC client in Go, with the arguments of testing/rocketmq/java_grpc/GrpcConsumer.java as far as it has them.
 package main
 
 import (

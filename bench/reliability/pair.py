@@ -14,14 +14,14 @@ from pathlib import Path
 from threading import Thread
 from typing import NamedTuple
 
-from tests.e2e.hook import RULES
-from tests.e2e.job import EVENKEEL, QUICK_JAVA, child_environment
-from tests.e2e.reliability.proxy import Proxy
-from tests.e2e.reliability.stage import TOPIC, Stage
-from tests.process_session import kill_all, processes
-from tests.sinks.server import Server
-from tests.stores.jars import hadoop_aws_jars
-from tests.stores.servers import BUCKET, MINIO, REGION, LoopbackStore
+from bench.reliability.proxy import Proxy
+from bench.reliability.stage import TOPIC, Stage
+from testing.hook import RULES
+from testing.http_server import Server
+from testing.job import EVENKEEL, QUICK_JAVA, child_environment
+from testing.process_session import kill_all, processes
+from testing.stores.jars import hadoop_aws_jars
+from testing.stores.servers import BUCKET, MINIO, REGION, LoopbackStore
 
 COLLECTOR = 0  # of the askers of the stage; the jobs are the others
 JOBS = (1, 2)

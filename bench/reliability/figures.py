@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from bench.reliability.counting import EventNumbers, TopicReader
+from bench.reliability.stage import CHANGING, CLUSTERS, ILL, TOPIC, Request, Stage
 from schemas.facts import AlertState, Kind
 from schemas.identity import is_retry_topic
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import Record, fold
 from streaming.replay.alert_transitions import transitions
-from tests.e2e.reliability.counting import EventNumbers, TopicReader
-from tests.e2e.reliability.stage import CHANGING, CLUSTERS, ILL, TOPIC, Request, Stage
-from tests.e2e.workload import PARTITIONS
+from testing.workload import PARTITIONS
 
 FIRES_WITHIN_MS = 120_000  # after a queue has lost its consumer, silence included
 

@@ -11,12 +11,12 @@ from typing import Literal, TypeVar
 
 from schemas.identity import MessageQueue
 from streaming.collector.wire.acl import Credentials
-from tests.real import asking
-from tests.real.child_process import ChildProcess
-from tests.real.go import GO_SOURCES, build
-from tests.real.jars import NEWEST, rocketmq_jars
-from tests.real.jvm import JAVA_SOURCES, JavaProcess, compile_java
-from tests.servers import Servers
+from testing.rocketmq import asking
+from testing.rocketmq.child_process import ChildProcess
+from testing.rocketmq.go import GO_SOURCES, build
+from testing.rocketmq.jars import NEWEST, rocketmq_jars
+from testing.rocketmq.jvm import JAVA_SOURCES, JavaProcess, compile_java
+from testing.servers import Servers
 
 P = TypeVar("P", bound=ChildProcess)
 PATIENCE_S = 120  # with a busy machine

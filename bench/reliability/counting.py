@@ -9,7 +9,7 @@ from kafka import KafkaConsumer, TopicPartition
 from schemas.facts import AlertState, Fact, HealthFact, QuarantineFact
 from streaming.core.shard import Record
 from streaming.replay.alert_transitions import transitions
-from tests.records import accepted
+from testing.records import accepted
 
 PAGED_WITHIN_MS = 120_000  # of an alert that is open for longer
 NO_FACTS_OF_GROUPS = (HealthFact, QuarantineFact)

@@ -13,13 +13,13 @@ import psutil
 from pyarrow.fs import S3FileSystem
 
 from streaming.loopback.kafka import free_port
-from tests.go_programs import Program, build, path_of
-from tests.servers import Servers
+from testing.go_programs import Program, build, path_of
+from testing.servers import Servers
 
 KEY, SECRET, REGION = "evenkeel", "evenkeel-secret", "us-east-1"
 BUCKET = "bucket"
 READY_WITHIN_S = 60
-BUILDS = "python -m tests.stores.servers"
+BUILDS = "python -m testing.stores.servers"
 
 
 MINIO = Program("minio", "github.com/minio/minio", "v0.0.0-20260212201848-7aac2a2c5b7c", f"{BUILDS} minio")
