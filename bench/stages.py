@@ -50,7 +50,7 @@ STAGES = (
     Stage("core", "bench.core:measure", ("core",), 120, is_quick=False),
     Stage("explain", "bench.explain:measure", ("explain",), 1800, is_quick=False),
     Stage("bounds", "bench.bounds:measure", ("bounds",), 900, is_quick=False),
-    Stage("collector", "bench.collector:measure", ("collector",), 1200, is_quick=False),
+    Stage("collector", "bench.collector:measure", ("collector",), 3600, is_quick=False),
     Stage("allocation", "bench.allocation:measure", ("allocation",), 120, is_quick=False),
 )
 
