@@ -618,6 +618,7 @@ def test_a_broadcasting_client_in_a_clustering_group_is_named_whoever_is_the_old
     alert = fleet.alert("DUPLICATED")
     assert alert.clients[0].client_id == broadcaster
     assert said(alert).startswith(f"BROADCASTING: {broadcaster}; CLUSTERING: ")
+    assert alert.observed.message_models_differ.clustering == clients(sorted({"x", "y", "z"} - {broadcaster}))
     for name in shares[broadcaster].split():
         assert fleet.finding(name).finding == "MATCH"
 
@@ -662,6 +663,15 @@ def test_a_client_that_keeps_what_another_should_own_is_named_though_no_cause_fi
     assert alert.observed.unexplained is not None
     assert alert.observed.unexplained.keep == clients(["x"])
     assert alert.clients[0].client_id == "x"
+
+
+def test_all_are_named_who_keep_a_queue_of_another() -> None:
+    fleet = healthy()
+    for one in fleet.instances:
+        one.is_pinned = True
+    fleet.join("a", "z")
+    fleet.run(90)
+    assert fleet.alert("DUPLICATED").observed.unexplained.keep == clients(["x", "y"])
 
 
 def test_so_is_one_that_does_not_own_what_it_should() -> None:

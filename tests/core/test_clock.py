@@ -280,6 +280,31 @@ def test_after_a_setting_back_nothing_is_from_a_time_to_come() -> None:
     )
 
 
+TIMES_OF_A_BROKER = ("answered_ts", "changed_ts", "lost_ts", "returned_ts", "gone_ts", "back_ts")
+
+
+@pytest.mark.parametrize("name", TIMES_OF_A_BROKER)
+def test_a_step_back_that_is_small_leaves_what_happened_before_it(name: str) -> None:
+    fleet = Fleet()
+    fleet.run(60)
+    broker, ts = fleet.state.brokers[0], fleet.state.now - DEFAULT_TIMING.progress_max_gap_ms
+    setattr(broker, name, ts - 1)
+    clock.set_back(fleet.state, ts, DEFAULT_TIMING)
+    assert getattr(broker, name) == ts - 1
+
+
+def test_every_time_of_a_broker_is_set_back() -> None:
+    fleet = Fleet()
+    fleet.run(60)
+    broker, ts = fleet.state.brokers[0], fleet.state.now - HOUR * 1000
+    times = [name for name in broker.__struct_fields__ if name.endswith("_ts")]
+    assert sorted(times) == sorted(TIMES_OF_A_BROKER)
+    for name in times:
+        setattr(broker, name, fleet.state.now)
+    clock.set_back(fleet.state, ts, DEFAULT_TIMING)
+    assert {getattr(broker, name) for name in times} == {ts}
+
+
 def test_an_alert_keeps_when_it_fired_so_that_its_page_does_not_come_again() -> None:
     fleet = wrong_by_an_hour()
     alert = fleet.alert("DUPLICATED")

@@ -721,6 +721,20 @@ def test_a_group_that_is_always_on_calls_nobody_while_its_clients_may_be_listed_
     assert fleet.alert("NO_MEMBERS", None).severity == "critical"
 
 
+def test_a_page_does_not_become_a_hint_when_a_proxy_restarts_after_it() -> None:
+    fleet = settled(language="PYTHON")
+    fleet.silence("a", "b")
+    fleet.proxies = dict.fromkeys(fleet.proxies, ())
+    fleet.run(150)
+    assert fleet.alert("NO_MEMBERS", None).severity == "warning"
+    fleet.no_lists = {A}
+    fleet.run(20)
+    fleet.no_lists = set()
+    fleet.run(60)
+    alert = fleet.alert("NO_MEMBERS", None)
+    assert (alert.state, alert.severity) == ("firing", "warning")
+
+
 def test_two_proxies_that_restart_one_after_the_other_call_nobody() -> None:
     fleet = settled(language="GO")
     fleet.silence("a", "b")

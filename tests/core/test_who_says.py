@@ -226,6 +226,9 @@ def test_the_share_of_one_that_a_proxy_serves_is_named_when_it_stands_still() ->
     assert fleet.firing() == {("T", "STALLED")}
     cause, _, clients = alert_of(fleet, "STALLED")
     assert (cause, clients[0]) == ("STRATEGY_MISMATCH", "a@1@0@2hs8xkq31c")
+    observed = fleet.alert("STALLED").observed.owners_balance_otherwise
+    assert observed.clients.client_ids == ("a@1@0@2hs8xkq31c",)
+    assert observed.exclusions == ("PROXY_CLIENT",)
 
 
 @pytest.mark.parametrize("report", [POPS, {"client_rebalance": False}], ids=["pops", "brokers allocate"])
