@@ -3,10 +3,12 @@
 import logging
 from collections.abc import Iterator
 from itertools import groupby
+from pkgutil import iter_modules
 
 import hypothesis
 import pytest
 
+import testing
 from streaming import secret_mask
 from streaming.loopback import LoopbackKafka
 
@@ -17,7 +19,9 @@ hypothesis.settings.register_profile("deep", deadline=None, max_examples=300, de
 hypothesis.settings.register_profile("new", deadline=None, max_examples=300)
 hypothesis.settings.load_profile("quick")
 
-pytest.register_assert_rewrite("testing")
+pytest.register_assert_rewrite(
+    *(f"testing.{one.name}" for one in iter_modules(testing.__path__) if one.name != "test_times")
+)
 WITH_A_REASON = ("slow", "deep", "deep_rows")
 # What takes long to start, once for all tests that need it: these share a lane. They are the first to begin.
 SHARED = ("spark", "rocketmq", "kafka", "chromium", "stores")
