@@ -12,6 +12,7 @@ from streaming.cli.configuration import (
     metrics_option,
     read_with_alerts,
 )
+from streaming.cli.first_start import require_kafka
 from streaming.cli.reload import READ_ONCE_BY_PAGES, Reload, reloaded_by_signal
 from streaming.config.alerts import Alerts
 from streaming.config.sections import Config
@@ -72,6 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         with reloaded_by_signal(reload):
+            require_kafka(config)
             serve(config, stop, begin, job, standby if arguments.standby else None)
     finally:
         stop.set()
