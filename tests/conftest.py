@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from itertools import groupby
 from pkgutil import iter_modules
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -11,6 +12,9 @@ import pytest
 import testing
 from streaming import secret_mask
 from streaming.loopback import LoopbackKafka
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # A commit is judged by the same examples each time: it decides, not chance. ``new`` looks for others, and keeps those
 # that fail: ``--hypothesis-profile new``.
@@ -25,6 +29,11 @@ pytest.register_assert_rewrite(
 WITH_A_REASON = ("slow", "deep", "deep_rows")
 # What takes long to start, once for all tests that need it: these share a lane. They are the first to begin.
 SHARED = ("spark", "rocketmq", "kafka", "chromium", "stores")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # pyspark leaves the socket of each collect() to the garbage collector, which may come in a later test
+    config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects by marks
@@ -56,6 +65,17 @@ def _lane(item: pytest.Item) -> str:
     """
     shared = () if item.get_closest_marker("deep") else SHARED
     return next((name for name in shared if item.get_closest_marker(name)), str(item.path))
+
+
+@pytest.fixture(scope="session")
+def spark() -> "SparkSession":
+    """One session for the whole run. Its short life is mostly compilation, of Java and of queries."""
+    from streaming.spark.session import build_session
+
+    interpreted = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    with pytest.MonkeyPatch.context() as for_this_java:
+        for_this_java.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        return build_session("tests", {"spark.master": "local[2]", **interpreted})
 
 
 @pytest.fixture(scope="session")

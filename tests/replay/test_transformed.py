@@ -3,9 +3,7 @@
 It may come later, where evidence does. Queues that are nobody's may be seen to stand still before that is proven.
 """
 
-import json
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from schemas.facts import AlertFact, Fact
 from schemas.identity import is_retry_topic
 from streaming.demo import RECORDINGS
+from tests.replay.recordings import EXPECTED
 from tests.replay.transform import (
     Lines,
     Transformation,
@@ -27,8 +26,6 @@ from tests.replay.transform import (
     thinned,
     without_broker,
 )
-
-EXPECTED: dict[str, Any] = json.loads((Path(__file__).parent / "expect.json").read_text())
 
 
 def long(transformation: Transformation) -> Transformation:

@@ -1,6 +1,5 @@
-"""Fixtures of the Spark tests: one session for the whole run, and a facts table that a test writes itself."""
+"""Fixtures of the Spark tests: a facts table that a test writes itself."""
 
-import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,20 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from schemas.facts import Fact
 from streaming.spark.facts import FactsTable, rows_of, table_columns
-from streaming.spark.session import build_session
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    # pyspark leaves the socket of each collect() to the garbage collector
-    config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
-
-
-@pytest.fixture(scope="session")
-def spark() -> SparkSession:
-    # A short life is mostly compilation, of Java and of queries.
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-    interpreted = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    return build_session("tests", {"spark.master": "local[2]", **interpreted})
 
 
 class Tables:

@@ -1,8 +1,0 @@
-"""Some of these tests start Spark."""
-
-import pytest
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    # pyspark leaves the socket of each collect() to the garbage collector
-    config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
