@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+from kafka import KafkaConsumer
 
 from schemas.events import Forget
 from schemas.records import decode_record
 from streaming.cli import main
+from streaming.loopback import LoopbackKafka
 
 
 @pytest.fixture
@@ -67,24 +69,19 @@ def test_kafka_that_is_away_is_said(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.kafka
-def test_kafka_has_it_under_the_groups_key(tmp_path: Path) -> None:
-    from kafka import KafkaConsumer
-
-    from streaming.loopback import LoopbackKafka
-
-    with LoopbackKafka(tmp_path / "kafka") as broker:
-        broker.create_topic("evenkeel-events", partitions=2)
-        path = tmp_path / "evenkeel.toml"
-        path.write_text(f'[source]\nbootstrap_servers = "{broker.bootstrap_servers}"\n')
-        assert main(["forget", "orders", "--cluster", "prod", "--config", str(path)]) == 0
-        consumer = KafkaConsumer(
-            "evenkeel-events",
-            bootstrap_servers=broker.bootstrap_servers,
-            auto_offset_reset="earliest",
-            consumer_timeout_ms=15_000,
-        )
-        record = next(iter(consumer))
-        consumer.close()
+def test_kafka_has_it_under_the_groups_key(tmp_path: Path, kafka: LoopbackKafka) -> None:
+    kafka.create_topic("forgotten", partitions=2)
+    path = tmp_path / "evenkeel.toml"
+    path.write_text(f'[source]\nbootstrap_servers = "{kafka.bootstrap_servers}"\ntopic = "forgotten"\n')
+    assert main(["forget", "orders", "--cluster", "prod", "--config", str(path)]) == 0
+    consumer = KafkaConsumer(
+        "forgotten",
+        bootstrap_servers=kafka.bootstrap_servers,
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=60_000,
+    )
+    record = next(iter(consumer))
+    consumer.close()
     (event,) = decode_record(record.key, record.value, len(record.value), record.timestamp)
     assert isinstance(event, Forget)
     assert (record.key, event.group) == (b"prod/orders", "orders")

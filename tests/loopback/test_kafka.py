@@ -38,22 +38,19 @@ def test_topic_has_the_partitions_and_configuration_asked_for(kafka: LoopbackKaf
 
 
 @pytest.mark.deep("a Kafka of its own for each test")
-def test_restart_on_the_same_log_dir_keeps_records(tmp_path: Path) -> None:
+def test_stop_leaves_no_process_and_the_records_in_a_folder_that_was_named(tmp_path: Path) -> None:
     with LoopbackKafka(tmp_path) as broker:
         broker.create_topic("kept")
         send(broker, "kept", [b"before"])
+        assert brokers_in(tmp_path)
+    assert not brokers_in(tmp_path)
+    scratch = LoopbackKafka()
+    assert scratch.log_file.parent.exists()
+    scratch.stop()
+    assert not scratch.log_file.parent.exists()
     with LoopbackKafka(tmp_path) as broker:
         send(broker, "kept", [b"after"])
         assert [value for _, value in received(broker, "kept", 2)] == [b"before", b"after"]
-
-
-@pytest.mark.deep("a Kafka of its own for each test")
-def test_stop_leaves_no_process_and_no_files() -> None:
-    with LoopbackKafka() as broker:
-        home = broker.log_file.parent
-        assert brokers_in(home)
-    assert not brokers_in(home)
-    assert not home.exists()
 
 
 @pytest.mark.deep("a Kafka of its own for each test")
