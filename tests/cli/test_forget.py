@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from kafka import KafkaConsumer
 
 from schemas.events import Forget
 from schemas.records import decode_record
 from streaming.cli import main
 from streaming.loopback import LoopbackKafka
+from tests.records import records_of
 
 
 @pytest.fixture
@@ -74,14 +74,7 @@ def test_kafka_has_it_under_the_groups_key(tmp_path: Path, kafka: LoopbackKafka)
     path = tmp_path / "evenkeel.toml"
     path.write_text(f'[source]\nbootstrap_servers = "{kafka.bootstrap_servers}"\ntopic = "forgotten"\n')
     assert main(["forget", "orders", "--cluster", "prod", "--config", str(path)]) == 0
-    consumer = KafkaConsumer(
-        "forgotten",
-        bootstrap_servers=kafka.bootstrap_servers,
-        auto_offset_reset="earliest",
-        consumer_timeout_ms=60_000,
-    )
-    record = next(iter(consumer))
-    consumer.close()
+    (record,) = records_of(kafka.bootstrap_servers, "forgotten")
     (event,) = decode_record(record.key, record.value, len(record.value), record.timestamp)
     assert isinstance(event, Forget)
     assert (record.key, event.group) == (b"prod/orders", "orders")

@@ -20,6 +20,7 @@ from streaming.config.sections import Source
 from streaming.loopback import LoopbackKafka
 from testing.records import accepted
 from tests.core.fleet import Fleet
+from testing.records import accepted, records_of
 
 pytestmark = [
     pytest.mark.kafka,
@@ -58,17 +59,9 @@ def until(condition: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.1)
 
 
-def read(broker: LoopbackKafka, count: int) -> list[tuple[bytes, AnyEvent]]:
-    consumer = KafkaConsumer(
-        TOPIC, bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=15_000
-    )
-    with closing(consumer):
-        found = []
-        for record in consumer:
-            found += [(record.key, event) for event in accepted(record.key, record.value)]
-            if len(found) >= count:
-                break
-        return found
+def read(broker: LoopbackKafka) -> list[tuple[bytes, AnyEvent]]:
+    records = records_of(broker.bootstrap_servers, TOPIC)
+    return [(record.key, event) for record in records for event in accepted(record.key, record.value)]
 
 
 def test_what_is_told_while_kafka_is_away_arrives_afterwards_once_and_in_order(own_kafka: LoopbackKafka) -> None:
@@ -100,7 +93,7 @@ def test_what_is_told_while_kafka_is_away_arrives_afterwards_once_and_in_order(o
         own_kafka.start()
         until(lambda: output.sent == len(events))
         output.close(10)
-        arrived = read(own_kafka, len(events))
+        arrived = read(own_kafka)
         assert [event for _, event in arrived] == events
         assert {key for key, _ in arrived} == {group_key("c", "orders").encode()}
         assert producer.send(TOPIC, b"after", partition=0).get(60).topic == TOPIC

@@ -20,11 +20,12 @@ from streaming.tables.storage import replayed_by
 from tests.metrics.scraping import of_process, scrape
 
 MARK = "EVENKEEL_TEST_MARK"
-GONE_WITHIN_S = 30
-SHOWN_WITHIN_S = 60
+GONE_WITHIN_S = 120
+SHOWN_WITHIN_S = 300
 ONLY_IN_TROUBLE = {"evenkeel_monitor_troubles"}
 
-pytestmark = [pytest.mark.slow("a Spark of its own"), pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1800)]
+# It shares neither Spark nor Kafka, and mostly waits: so it is in no lane of theirs.
+pytestmark = [pytest.mark.slow("a Spark and a Kafka of its own"), pytest.mark.timeout(1800)]
 
 
 @pytest.fixture
@@ -86,10 +87,6 @@ def test_it_tells_of_healthy_groups_and_of_alerts_with_their_cause_and_ends(tmp_
     assert progress.pending is None
     assert progress.done.version > FactsLog(str(tmp_path / "kept" / "tables" / "facts")).table().version()
     assert replayed_by(str(tmp_path / "kept" / "tables")) == "evenkeel demo"
-    (query,) = re.findall(r"^(\S+ - <<'EOF'\nimport duckdb\n.*?^EOF)$", said, re.MULTILINE | re.DOTALL)
-    answer = subprocess.run(["bash", "-c", query], capture_output=True, text=True, check=False)
-    assert answer.returncode == 0, answer.stderr
-    assert "SAME_CLIENT_ID" in answer.stdout
 
 
 def test_it_is_scraped_and_silenced_while_it_plays_and_ctrl_c_ends_it_without_complaint(
@@ -116,6 +113,10 @@ def test_it_is_scraped_and_silenced_while_it_plays_and_ctrl_c_ends_it_without_co
     assert "Stopping ..." in rest
     assert "Tables: " in rest
     assert "Traceback" not in said + rest
+    (query,) = re.findall(r"^(\S+ - <<'EOF'\nimport duckdb\n.*?^EOF)$", rest, re.MULTILINE | re.DOTALL)
+    answer = subprocess.run(["bash", "-c", query], capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    assert "UNREADABLE_QUEUES" in answer.stdout
 
 
 def read_until(lines: Iterator[str], words: str) -> str:

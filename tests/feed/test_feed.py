@@ -9,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from kafka import KafkaConsumer
 from kafka.errors import KafkaError
 from kafka.future import Future
 
@@ -30,7 +29,7 @@ from streaming.simulation.load.generated_fleet import GeneratedFleet, generated_
 from streaming.simulation.load.generated_group import GroupRound
 from streaming.simulation.load.group_template import GroupTemplate
 from streaming.simulation.simulated_group import Shape
-from testing.records import accepted
+from testing.records import accepted, records_of
 
 START_TS = 1_790_000_000_000
 SMALL = ("--groups", "3", "--clients", "3", "--queues", "4")
@@ -172,9 +171,8 @@ def test_records_reach_kafka_under_their_keys(
     topic, servers = f"simulated-{len(options)}", kafka.bootstrap_servers
     kafka.create_topic(topic, 3)
     assert main(["simulate", *SMALL, "--seconds", "60", "--kafka", servers, "--topic", topic]) == 0
-    consumer = KafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest", consumer_timeout_ms=5000)
-    arrived = [(record.key, event) for record in consumer for event in accepted(record.key, record.value)]
-    consumer.close()
+    records = records_of(servers, topic)
+    arrived = [(record.key, event) for record in records for event in accepted(record.key, record.value)]
     assert f"{len(arrived)} events of 3 groups" in capsys.readouterr().out
     assert {key for key, _ in arrived} == {f"simulated/{event.group}".encode() for _, event in arrived}
     for key in {key for key, _ in arrived}:
