@@ -1,6 +1,6 @@
 """The whole query over files: the same facts as the core alone, however the events are cut and the job is stopped."""
 
-from itertools import pairwise
+from itertools import chain
 
 import msgspec
 import pytest
@@ -28,32 +28,37 @@ def pipeline(spark: SparkSession, tmp_path):
     return Pipeline(spark, tmp_path)
 
 
-def test_facts_are_those_of_the_core_alone(pipeline):
-    events = [*fleet("g").events, *fleet("h").events]
-    pipeline.drop(lines_of(events))
-    pipeline.run()
-    assert pipeline.facts() == folded((events, DEFAULT_SETTINGS))
+def thirds(events):
+    third = len(events) // 3
+    return events[:third], events[third : 2 * third], events[2 * third :]
 
 
-@pytest.mark.deep("twelve streams, one after the other")
-def test_batch_boundaries_and_restarts_do_not_matter(spark, tmp_path):
-    events = fleet().events
-    pipeline, third = Pipeline(spark, tmp_path), len(events) // 3
-    for begin, end in pairwise((0, third, 2 * third, None)):
-        pipeline.drop(lines_of(events[begin:end]))
+def test_facts_are_those_of_the_core_alone_whatever_the_batches_and_restarts_and_bad_lines(pipeline):
+    """The second batch comes again: its facts are neither repeated nor lost."""
+    g, h = (thirds(fleet(group).events) for group in "gh")
+    parts = [[*of_g, *of_h] for of_g, of_h in zip(g, h, strict=True)]
+    bad = [b"not json", b"\xff\xfe", b'{"event": "round", "cluster": "c", "group": "g", "seq": 3}', b"x" * 200_000]
+    for batch, lines in enumerate((lines_of(parts[0]), [*lines_of(parts[1]), *bad, b""])):
+        pipeline.drop(lines)
         pipeline.run()
-    assert pipeline.facts() == folded((events, DEFAULT_SETTINGS))
-
-
-def test_a_batch_that_comes_again_leaves_no_duplicates_and_the_same_state(pipeline):
-    events = fleet().events
-    half = len(events) // 2
-    pipeline.drop(lines_of(events[:half]))
+        assert (pipeline.checkpoint / "commits" / str(batch)).exists()
+    (pipeline.checkpoint / "commits" / "1").unlink()
+    pipeline.drop(lines_of(parts[2]))
     pipeline.run()
-    (pipeline.checkpoint / "commits" / "0").unlink()
-    pipeline.drop(lines_of(events[half:]))
-    pipeline.run()
-    assert pipeline.facts() == folded((events, DEFAULT_SETTINGS))
+
+    events, facts = list(chain(*parts)), pipeline.facts()
+    assert [f for f in facts if not isinstance(f.payload, QuarantineFact)] == folded((events, DEFAULT_SETTINGS))
+    refused = [f.payload for f in facts if isinstance(f.payload, QuarantineFact)]
+    kept = {one.reason: one for one in refused}
+    assert len(refused) == len(bad)
+    assert {one.bytes[:70_000] for one in refused} == {*bad[:3], b"x" * 65_536}
+    assert {one.source_topic for one in refused} == {"001.jsonl"}
+    assert kept["bad_field"].source_offset == 3
+    assert kept["too_long"].length == 200_000
+    newest = DeltaTable(str(pipeline.folder / "tables" / "facts")).history(1)[0]
+    note = msgspec.json.decode(newest["userMetadata"])
+    assert note["batch_id"] == 2
+    assert note["newest"] == {"c": max(event.ts for event in events)}, "up to where the source is read"
 
 
 def test_a_batch_cut_short_after_its_append_ends_under_the_settings_that_began_it(pipeline, monkeypatch):
@@ -79,33 +84,13 @@ def test_a_batch_cut_short_after_its_append_ends_under_the_settings_that_began_i
     assert pipeline.facts() == ended_as_begun
 
 
-def test_bad_lines_are_quarantined_under_their_file_and_harm_nobody(pipeline):
-    events = fleet().events
-    bad = [b"not json", b"\xff\xfe", b'{"event": "round", "cluster": "c", "group": "g", "seq": 3}', b"x" * 200_000]
-    pipeline.drop([*lines_of(events), *bad, b""])
-    pipeline.run()
-    facts = pipeline.facts()
-    assert [f for f in facts if not isinstance(f.payload, QuarantineFact)] == folded((events, DEFAULT_SETTINGS))
-    kept = {f.payload.reason: f.payload for f in facts if isinstance(f.payload, QuarantineFact)}
-    assert {one.bytes[:70_000] for one in kept.values()} == {*bad[:3], b"x" * 65_536}
-    assert {one.source_topic for one in kept.values()} == {"000.jsonl"}
-    assert kept["bad_field"].source_offset == 3
-    assert kept["too_long"].length == 200_000
-
-
-def test_a_new_checkpoint_over_old_facts_is_refused(pipeline, tmp_path):
+def test_another_checkpoint_or_configuration_than_that_of_the_facts_is_refused(pipeline, tmp_path):
     pipeline.drop(lines_of(fleet().events))
     pipeline.run()
     before = pipeline.commits()
     with pytest.raises(CheckpointError, match="evenkeel reseed"):
         pipeline.run(checkpoint=str(tmp_path / "another"))
-    assert pipeline.commits() == before
-    pipeline.run(checkpoint=str(tmp_path / "another"), tables=str(tmp_path / "other-tables"))
-
-
-def test_what_a_checkpoint_keeps_for_life_cannot_be_changed(pipeline, tmp_path):
-    pipeline.drop(lines_of(fleet().events))
-    pipeline.run()
+    assert not (tmp_path / "another").exists()
     with pytest.raises(CheckpointError, match=r"made with 4 shards.*job\.shards is 8"):
         pipeline.run(shards=8)
     with pytest.raises(CheckpointError, match="their table is gone"):
@@ -113,6 +98,7 @@ def test_what_a_checkpoint_keeps_for_life_cannot_be_changed(pipeline, tmp_path):
     pipeline.source = Source(kind="files", folder=str(tmp_path))
     with pytest.raises(CheckpointError, match="made for folder"):
         pipeline.run()
+    assert pipeline.commits() == before
 
 
 def test_a_folder_that_is_not_there_is_one_clear_message(pipeline, tmp_path):
@@ -154,12 +140,3 @@ def test_state_of_another_version_is_one_clear_message(spark, pipeline):
         pipeline.run()
     assert "evenkeel reseed" in str(raised.value)
     assert "\n" not in str(raised.value)
-
-
-def test_a_commit_says_up_to_where_the_source_is_read(pipeline):
-    pipeline.drop(lines_of(fleet().events))
-    pipeline.run()
-    newest = DeltaTable(str(pipeline.folder / "tables" / "facts")).history(1)[0]
-    note = msgspec.json.decode(newest["userMetadata"])
-    assert note["batch_id"] == 0
-    assert note["newest"] == {"c": max(event.ts for event in fleet().events)}
