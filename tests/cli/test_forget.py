@@ -8,7 +8,7 @@ from schemas.events import Forget
 from schemas.records import decode_record
 from streaming.cli import main
 from streaming.loopback import LoopbackKafka
-from tests.records import records_of
+from testing.records import records_of
 
 
 @pytest.fixture

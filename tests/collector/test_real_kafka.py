@@ -18,9 +18,8 @@ from streaming.collector.output.kafka import KafkaOutput, make_producer, opened
 from streaming.collector.output.other_collectors import OtherCollectorCheck, other_collectors
 from streaming.config.sections import Source
 from streaming.loopback import LoopbackKafka
-from testing.records import accepted
-from tests.core.fleet import Fleet
 from testing.records import accepted, records_of
+from tests.core.fleet import Fleet
 
 pytestmark = [
     pytest.mark.kafka,

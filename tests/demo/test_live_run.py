@@ -15,8 +15,8 @@ from streaming.demo.live_run import FINISH_WITHIN_S, StderrToFile, records_read
 from streaming.demo.publisher import Publisher
 from streaming.demo.recording_schedule import Scheduled, load_scenarios, schedule
 from streaming.loopback import LoopbackKafka
-from tests.collector.test_real_kafka import until
 from testing.records import accepted, records_of
+from tests.collector.test_real_kafka import until
 
 
 def commit(path: Path, note: str | None) -> None:
