@@ -31,7 +31,8 @@ from streaming.config.alerts import Monitor
 from streaming.errors import MonitorError
 from streaming.feed.feeding import Feed
 from streaming.feed.outputs import KafkaFeed
-from streaming.loopback.kafka import LoopbackKafka, free_port
+from streaming.loopback.kafka import LoopbackKafka
+from streaming.loopback.ports import free_port
 from streaming.simulation.load.event_template import CLUSTER
 from streaming.simulation.load.fleet_spec import FleetSpec, templates_for
 from streaming.simulation.load.generated_fleet import generated_fleet

@@ -24,7 +24,7 @@ from schemas.facts import AlertFact, Fact
 from schemas.tables import FACTS
 from streaming.cli import main as evenkeel
 from streaming.core.default_settings import DEFAULT_SETTINGS
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from streaming.projections.projector import run_projections
 from streaming.replay.core_engine import core_facts
 from streaming.replay.input_file import open_input

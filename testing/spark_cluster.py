@@ -13,7 +13,7 @@ from urllib.request import urlopen
 import pyspark
 
 from streaming.jvm.java import java_home
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from testing.process_session import kill_all, processes
 from testing.servers import Servers
 

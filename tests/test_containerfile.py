@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 
 from streaming.config.environment import variable
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 
 FOLDER = Path(__file__).parents[1] / "deploy" / "container"
 TEXT = (FOLDER / "Containerfile").read_text(encoding="utf-8")

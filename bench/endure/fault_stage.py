@@ -28,7 +28,8 @@ from streaming.config.alerts import Monitor
 from streaming.core.shard import Record
 from streaming.core.state.restore import SEED_TOPIC
 from streaming.errors import MonitorError
-from streaming.loopback.kafka import LoopbackKafka, free_port
+from streaming.loopback.kafka import LoopbackKafka
+from streaming.loopback.ports import free_port
 from streaming.notifier.state_files import running_notifier
 from streaming.projections.progress import read_progress
 from streaming.spark.checkpoint import SEED_FOLDER

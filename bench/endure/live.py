@@ -18,7 +18,8 @@ from bench.endure.samples import Commits, Figures, of_folders, of_job, of_kafka,
 from bench.endure.visitors import Browser, Scraper
 from bench.results import say
 from streaming.errors import MonitorError
-from streaming.loopback.kafka import LoopbackKafka, free_port
+from streaming.loopback.kafka import LoopbackKafka
+from streaming.loopback.ports import free_port
 from testing.http_server import Server
 
 TOPIC = "events"

@@ -16,7 +16,8 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from bench.reliability.proxy import Proxy
-from streaming.loopback.kafka import LoopbackKafka, free_port
+from streaming.loopback.kafka import LoopbackKafka
+from streaming.loopback.ports import free_port
 from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, FakeNode, is_probe
 from testing.workload import PARTITIONS
 

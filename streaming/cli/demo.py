@@ -18,7 +18,8 @@ from streaming.demo.live_run import FINISH_WITHIN_S, TOPIC, DemoRun
 from streaming.demo.recording_schedule import CLUSTER, load_scenarios
 from streaming.demo.simulated_schedule import demo_templates
 from streaming.demo.terminal import Terminal
-from streaming.loopback.kafka import LoopbackKafka, free_port, kafka_jars
+from streaming.loopback.kafka import LoopbackKafka, kafka_jars
+from streaming.loopback.ports import free_port
 from streaming.metrics.endpoints import start_serving
 from streaming.replay.output_folder import fresh_folder
 from streaming.replay.spark_engine import SHORT_LIVED

@@ -17,6 +17,7 @@ from kafka.errors import KafkaError
 from streaming.errors import SetupError
 from streaming.jvm.jars import fetch
 from streaming.jvm.java import java_home
+from streaming.loopback.ports import free_port
 
 COORDINATES = ("org.apache.kafka:kafka_2.13:3.9.2", "org.slf4j:slf4j-simple:1.7.36")
 CLUSTER_ID = "ZXZlbmtlZWwtbG9vcGJhYw"  # 16 bytes in URL-safe base64, as Kafka asks
@@ -39,13 +40,6 @@ wait $broker; status=$?
 kill $watcher
 exit $status
 """
-
-
-def free_port() -> int:
-    """A port that nothing listens on now. Another process may take it before the caller does."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def kafka_jars(to: Path | None = None) -> list[Path]:

@@ -1,16 +1,15 @@
 """A real RocketMQ on loopback: a name server, brokers, consumers and producers, from registry packages."""
 
-import socket
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from random import SystemRandom
 from typing import Literal, TypeVar
 
 from schemas.identity import MessageQueue
 from streaming.collector.wire.acl import Credentials
+from streaming.loopback.ports import free_port
 from testing.rocketmq import asking
 from testing.rocketmq.child_process import ChildProcess
 from testing.rocketmq.go import GO_SOURCES, build
@@ -73,7 +72,7 @@ class LoopbackRocketMQ(Servers):
         self._broker_names = tuple(brokers)
         self.brokers: dict[str, Broker] = {}
         self.user: tuple[str, str] | None = None  # access key and secret, where ACL asks for them
-        self.namesrv = f"127.0.0.1:{free_ports(0)}"
+        self.namesrv = f"127.0.0.1:{free_port()}"
 
     @property
     def credentials(self) -> Credentials | None:
@@ -221,7 +220,7 @@ class LoopbackRocketMQ(Servers):
         )
 
     def _start_broker(self, name: str) -> None:
-        port = free_ports(0, -2)  # the one for VIPs is two below
+        port = free_port(-2)  # the one for VIPs is two below
         main = "org.apache.rocketmq.broker.BrokerStartup"
         config = self._write(name, self._settings(name, port))
         command = ["-Xmx384m", f"-Drocketmq.home.dir={self._home}", main, "-c", str(config)]
@@ -234,7 +233,7 @@ class LoopbackRocketMQ(Servers):
         return {
             "brokerClusterName": "Loopback", "brokerName": name, "brokerId": 0, "namesrvAddr": self.namesrv,
             "brokerIP1": "127.0.0.1", "brokerIP2": "127.0.0.1", "bindAddress": "127.0.0.1", "listenPort": port,
-            "haListenPort": free_ports(0), "storePathRootDir": store, "storePathCommitLog": store / "commitlog",
+            "haListenPort": free_port(), "storePathRootDir": store, "storePathCommitLog": store / "commitlog",
             "mappedFileSizeCommitLog": 16 << 20, "mappedFileSizeConsumeQueue": 600_000, "maxIndexNum": 20_000,
             "maxHashSlotNum": 5_000, "diskMaxUsedSpaceRatio": 95, "flushDiskType": "ASYNC_FLUSH",
             "autoCreateTopicEnable": "false", "autoCreateSubscriptionGroup": "true", "timerWheelEnable": "false",
@@ -263,25 +262,3 @@ class LoopbackRocketMQ(Servers):
 def subscribed(topics: Mapping[str, str]) -> str:
     """Topics with their filter expressions, as the consumers' programs read them."""
     return ";".join(f"{topic}:{expression}" for topic, expression in topics.items())
-
-
-# Below the ports that the system gives to outgoing connections (net.ipv4.ip_local_port_range): a broker needs seconds
-# until it listens, and a connection of another test could have its port by then.
-PORTS = range(20_000, 32_000)
-
-
-def free_ports(*offsets: int) -> int:
-    """A port that is free, and so are those at these distances from it."""
-    while True:
-        port = SystemRandom().choice(PORTS)  # whatever a test seeds
-        if all(_is_free(port + offset) for offset in offsets):
-            return port
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as listener:
-        try:
-            listener.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True

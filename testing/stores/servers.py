@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 from pyarrow.fs import S3FileSystem
 
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from testing.go_programs import Program, build, path_of
 from testing.servers import Servers
 

@@ -12,7 +12,7 @@ from streaming.collector.exposed import MISSED_ROUNDS, PATIENCE_MS, ClusterCount
 from streaming.collector.probing.client_schedule import label_of
 from streaming.collector.probing.lag import Lags
 from streaming.collector.wire.requests import Code, Outcome, RequestCounts
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from streaming.metrics.exposition import Exposed, Exposition
 from testing.fake_rocketmq import FakeCluster, served, two_clients
 from tests.collector.test_collect import config_file, stopped_when

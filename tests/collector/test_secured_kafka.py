@@ -1,6 +1,5 @@
 """Events into a real Kafka that wants TLS and a password, configured as the documentation says."""
 
-import socket
 import subprocess
 from collections.abc import Iterator
 from functools import partial
@@ -14,6 +13,7 @@ from streaming.config.load import load_config
 from streaming.config.options import producer_arguments
 from streaming.jvm.java import java_home
 from streaming.loopback import LoopbackKafka
+from streaming.loopback.ports import free_port
 from testing.job import EVENKEEL, child_environment
 from tests.collector.test_real_kafka import TOPIC, read, rounds_of, until
 
@@ -34,7 +34,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     store, certificate = folder / "broker.p12", folder / "broker.pem"
     keytool("-genkeypair", "-keyalg", "RSA", "-dname", "CN=127.0.0.1", "-ext", "SAN=ip:127.0.0.1", store=store)
     keytool("-exportcert", "-rfc", "-file", str(certificate), store=store)
-    plain, secured, controller = free_ports(3)
+    plain, secured, controller = (free_port() for _ in range(3))
     listeners = f"PLAINTEXT://127.0.0.1:{plain},SECURED://127.0.0.1:{secured}"
     properties = {
         "controller.quorum.voters": f"1@127.0.0.1:{controller}",
@@ -56,14 +56,6 @@ def keytool(*words: str, store: Path) -> None:
     command = [str(java_home() / "bin" / "keytool"), *words, "-alias", "broker"]
     command += ["-storetype", "PKCS12", "-keystore", str(store), "-storepass", STORE_PASSWORD]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def said(kafka: Secured, password: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from streaming.loopback import LoopbackKafka
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from streaming.wall_clock import now_ms
 from testing.hook import until
 from testing.workload import PARTITIONS, recorded, send

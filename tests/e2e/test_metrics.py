@@ -7,7 +7,7 @@ import pytest
 
 from streaming.demo.recording_schedule import CLUSTER, load_scenarios
 from streaming.loopback import LoopbackKafka
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from testing.hook import until
 from testing.job import PATIENCE_S
 from tests.e2e.conftest import MakeJob

@@ -12,7 +12,7 @@ import pytest
 
 from streaming.demo.recording_schedule import CLUSTER, load_scenarios
 from streaming.loopback import LoopbackKafka
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from testing.fake_rocketmq import FakeClient, FakeCluster, FakeGroup, served, two_clients
 from testing.job import PATIENCE_S, Job, child_environment
 from tests.collector.test_broker_metrics import ANSWER, GRPC, RECORDED

@@ -15,7 +15,7 @@ from streaming.file_lock import holder_of
 from streaming.lease import local_leases
 from streaming.lease_file import NAME as LEASE
 from streaming.loopback import LoopbackKafka
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from streaming.wall_clock import now_ms
 from testing import tables
 from testing.hook import Told, until

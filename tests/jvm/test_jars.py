@@ -16,6 +16,7 @@ from streaming.errors import AwayError, SetupError
 from streaming.jvm import ivy, jars, maven
 from streaming.jvm.pins import PINS, all_pinned, set_name
 from streaming.loopback import kafka
+from streaming.loopback.ports import free_port
 from streaming.spark.packages import spark_packages
 from testing.rocketmq import jars as rocketmq_jars
 from testing.stores import jars as store_jars
@@ -133,7 +134,7 @@ def test_a_jar_that_is_not_there_is_named_and_no_folder_of_jars_is_left(
 def test_a_repository_that_does_not_answer_is_named(
     repository: Repository, pins: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ivy, "repository", lambda: f"http://127.0.0.1:{kafka.free_port()}/")
+    monkeypatch.setattr(ivy, "repository", lambda: f"http://127.0.0.1:{free_port()}/")
     with pytest.raises(AwayError, match=r"http://127\.0\.0\.1:\d+/org/example/.* cannot be fetched .*refused"):
         jars.fetch(COORDINATES, pins)
 

@@ -11,7 +11,7 @@ from threading import Event, Thread
 import pytest
 
 from streaming import http_serving
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from streaming.metrics.catalogue import GROUP_MEMBERS, GROUP_REBALANCES, JOB_BATCHES
 from streaming.metrics.endpoints import MOST_CONNECTIONS, MOST_TROUBLES, endpoints_app, keep_serving
 from streaming.metrics.exposition import Exposed, Exposition

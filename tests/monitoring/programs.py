@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import requests
 
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 
 INSTALL = "apt-get install -y --no-install-recommends prometheus prometheus-alertmanager"
 PROMTOOL = shutil.which("promtool")

@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from schemas.facts import Severity
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from streaming.notifier.monitor_health import MonitorLimits
 from streaming.notifier.retries import RetryPolicy
 from streaming.notifier.sink_view import Route

@@ -5,7 +5,7 @@ from threading import Event, Thread
 
 import pytest
 
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from streaming.metrics.catalogue import GROUP_MEMBERS
 from streaming.metrics.endpoints import keep_serving
 from streaming.metrics.exposition import Exposed

@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from streaming.config.load import load_alerts, load_config
 from streaming.config.sections import Log
 from streaming.log_format import JsonLines, TextLines
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from streaming.metrics.endpoints import readyz
 from streaming.metrics.exposition import Exposed, Exposition
 from streaming.notices.page_text import write

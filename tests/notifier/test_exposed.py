@@ -13,7 +13,7 @@ from threading import Event, Thread
 import pytest
 
 from streaming.errors import DeliveryError
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from streaming.metrics.exposition import Exposed, Exposition
 from streaming.newest_facts import ClusterHealth
 from streaming.notices.notice import MonitorTrouble

@@ -10,7 +10,7 @@ import pytest
 
 from schemas.facts import Fact
 from streaming import private_files
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from streaming.notices.page_text import write
 from streaming.notifier.notifications_table import Delivery
 from streaming.notifier.open_alerts import OpenAlerts

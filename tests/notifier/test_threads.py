@@ -16,7 +16,7 @@ import pytest
 from deltalake import DeltaTable
 
 from schemas.tables import NOTIFICATIONS
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from streaming.notifier import heartbeat, notifications_table, threads
 from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.heartbeat import Heartbeat

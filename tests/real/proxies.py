@@ -6,11 +6,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal, TypeVar
 
+from streaming.loopback.ports import free_port
 from testing.rocketmq import asking
 from testing.rocketmq.go import GO_GRPC_SOURCES, build
 from testing.rocketmq.jars import NEWEST, grpc_client_jars, proxy_jars
 from testing.rocketmq.jvm import JAVA_GRPC_SOURCES, JAVA_SOURCES, JavaProcess, compile_java
-from testing.rocketmq.loopback import Broker, Client, LoopbackRocketMQ, free_ports, subscribed
+from testing.rocketmq.loopback import Broker, Client, LoopbackRocketMQ, subscribed
 from tests.collector.certificates import self_signed
 
 X = TypeVar("X", bound="Proxy")
@@ -153,7 +154,7 @@ class ProxiedRocketMQ(LoopbackRocketMQ):
 
     def _start_proxy(self, kind: type[X], name: str, settings: Mapping[str, object]) -> X:
         """With a certificate that is there: to make one, as by default, takes a proxy minutes on a busy machine."""
-        remoting, grpc = free_ports(0), free_ports(0)
+        remoting, grpc = free_port(), free_port()
         config = self._home / f"{name}.json"
         config.write_text(
             json.dumps({
@@ -186,7 +187,7 @@ class LocallyProxiedRocketMQ(ProxiedRocketMQ):
         super().__init__(brokers, ())
 
     def _start_broker(self, name: str) -> None:
-        port = free_ports(0, -2)
+        port = free_port(-2)
         config = self._write(name, self._settings(name, port))
         settings = {"proxyMode": "LOCAL", "brokerConfigPath": str(config)}
         broker = self.brokers[name] = self._start_proxy(BrokerWithProxy, name, settings)

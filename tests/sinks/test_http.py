@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from streaming.errors import DeliveryError
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from streaming.sinks.http import post
 from testing.http_server import Answer, Server
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import requests
 
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")

@@ -18,7 +18,7 @@ from schemas.facts import Fact
 from streaming.cli import main as evenkeel
 from streaming.config.sections import Web
 from streaming.core.default_settings import DEFAULT_SETTINGS
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from streaming.notices.notice import Site
 from streaming.projections.projector import run_projections
 from streaming.replay.core_engine import core_facts

@@ -16,7 +16,7 @@ from streaming import http_serving
 from streaming.config.sections import Web
 from streaming.errors import AwayError
 from streaming.http_serving import listening_socket
-from streaming.loopback.kafka import free_port
+from streaming.loopback.ports import free_port
 from streaming.web.app import web_app
 from streaming.web.live.watch import Watch
 from streaming.web.security.access import Access
