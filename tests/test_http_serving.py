@@ -14,6 +14,7 @@ from streaming import http_serving
 from streaming.http_serving import MOST_KINDS, OnceAMinute, listening_socket, serve_until
 
 MOST = 20
+PATIENCE_S = 60  # it only ends a hang
 ANSWER = b"x" * 5_000_000
 ASK = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 HALF = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc"
@@ -46,14 +47,15 @@ def port() -> Iterator[int]:
     thread.start()
     yield listening.getsockname()[1]
     stop.set()
-    thread.join(20)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
 
 
 @contextmanager
 def held(port: int, count: int, says: bytes) -> Iterator[list[socket.socket]]:
     with ExitStack() as stack:
-        held = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5)) for _ in range(count)]
+        places = [("127.0.0.1", port)] * count
+        held = [stack.enter_context(socket.create_connection(place, timeout=PATIENCE_S)) for place in places]
         for one in held:
             one.sendall(says)
         time.sleep(0.2)
@@ -61,7 +63,7 @@ def held(port: int, count: int, says: bytes) -> Iterator[list[socket.socket]]:
 
 
 def answered(port: int, says: bytes = ASK) -> bytes:
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as asking:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as asking:
         asking.sendall(says)
         return asking.recv(1000)
 
@@ -107,14 +109,16 @@ def test_request_that_does_not_end_is_closed(port: int, monkeypatch: pytest.Monk
 def test_answer_that_is_not_read_is_closed(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_serving, "UNREAD_PATIENCE_S", 0.5)
     monkeypatch.setattr(http_serving, "LOOK_EVERY_S", 0.1)
+    closed, abort = Event(), http_serving._Protocol._abort
+    monkeypatch.setattr(http_serving._Protocol, "_abort", lambda one: (abort(one), closed.set()))
     with held(port, 1, b"GET /long HTTP/1.1\r\nHost: a\r\n\r\n") as (unread,):
-        time.sleep(1.5)
+        assert closed.wait(PATIENCE_S)  # it is not seen from here before all is read that was sent
         assert is_closed(unread)
 
 
 @pytest.mark.slow("processes are started")
 def test_answer_that_is_read_slowly_is_read_whole(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_serving, "UNREAD_PATIENCE_S", 1.0)
+    monkeypatch.setattr(http_serving, "UNREAD_PATIENCE_S", 3.0)
     monkeypatch.setattr(http_serving, "LOOK_EVERY_S", 0.1)
     got = 0
     with socket.socket() as reader:
@@ -124,9 +128,9 @@ def test_answer_that_is_read_slowly_is_read_whole(port: int, monkeypatch: pytest
         began = time.monotonic()
         while piece := reader.recv(100_000):
             got += len(piece)
-            if time.monotonic() - began < 3:
+            if time.monotonic() - began < 4:
                 time.sleep(0.05)
-    assert time.monotonic() - began > 3
+    assert time.monotonic() - began > 4
     assert got > len(ANSWER)
 
 

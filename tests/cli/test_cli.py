@@ -5,7 +5,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -156,9 +155,8 @@ def test_interruption_is_quiet(tmp_path: Path) -> None:
             text=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         ) as process,
-        (tmp_path / "waits").open("wb"),  # opens when the other side has opened it
+        (tmp_path / "waits").open("wb"),  # opens when the other side has opened it, and then it reads
     ):
-        time.sleep(0.2)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (130, "", "")

