@@ -170,7 +170,6 @@ def test_broken_broker_stops_neither_the_others_nor_the_round(manner: str) -> No
             assert (b.broker_name, b.answered) == ("broker-b", False)
             assert b.error
             assert "broker-b" in report.silent
-            assert report.took_s < 3
         broken.manner = "answer"
         if manner == "stopped":
             await broken.start()

@@ -12,6 +12,7 @@ import pytest
 
 from streaming import http_serving
 from streaming.loopback.ports import free_port
+from streaming.metrics import endpoints
 from streaming.metrics.catalogue import GROUP_MEMBERS, GROUP_REBALANCES, JOB_BATCHES
 from streaming.metrics.endpoints import MOST_CONNECTIONS, MOST_TROUBLES, endpoints_app, keep_serving
 from streaming.metrics.exposition import Exposed, Exposition
@@ -195,15 +196,15 @@ def test_a_port_that_is_taken_is_tried_again(
     fake: Fake, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_serving, "AGAIN_AFTER_S", 0.05)
-    stop = Event()
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = int(other.getsockname()[1])
+    stop, port, tries = Event(), free_port(), list[object]()
+    listen = endpoints.listening_socket
+    monkeypatch.setattr(endpoints, "listening_socket", lambda *given: (tries.append(given), listen(*given))[1])
+    with socket.create_server(("127.0.0.1", port)):
         thread = Thread(target=keep_serving, args=(("127.0.0.1", port), fake.exposed(), stop))
         with caplog.at_level(logging.ERROR):
             thread.start()
-            time.sleep(0.3)
+            while len(tries) < 4:
+                time.sleep(0.01)
     assert caplog.text.count(f"127.0.0.1:{port} (metrics.listen) cannot be listened on") == 1
     deadline = time.monotonic() + 30
     while True:

@@ -347,7 +347,7 @@ def test_folder_belongs_to_one_notifier_at_a_time(plan: Any) -> None:
         waiting = Thread(target=keep_delivering, args=(SettingsInForce(whole), stop, None, Standby("the notifier")))
         waiting.start()
         stop.set()
-        waiting.join(5)
+        waiting.join(60)
         assert not waiting.is_alive()
 
 

@@ -148,7 +148,7 @@ def test_an_error_is_said_and_what_was_known_stays(begun: tuple[Path, list[Fact]
     while watch.error is None:
         stop.wait(0.01)
     stop.set()
-    reader.join(5)
+    reader.join(60)
     assert (watch.error, watch.known) == ("the disk is gone", known)
 
 
