@@ -10,7 +10,7 @@
 A client is an instance: ``join`` an id twice and two instances carry it. Seconds are counted from ``T0``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -213,6 +213,17 @@ class Fleet:
             one.is_pinned = False
         self.balance()
 
+    def freeze(self) -> None:
+        """From now on everybody keeps what it owns, whoever comes and goes."""
+        for one in self.instances:
+            one.is_pinned = True
+
+    def thaw(self) -> None:
+        """Everybody computes its share again."""
+        for one in self.instances:
+            one.is_pinned = False
+        self.balance()
+
     def own(self, client_id: str, text: str, topic: str = "T") -> None:
         """From now on it owns these queues of the topic, whatever its strategy says."""
         for one in self.of(client_id):
@@ -364,6 +375,12 @@ class Fleet:
         self._known_routes[topic] = (brokers, others)
         self.say(TopicRoute, at, topic=topic, brokers=brokers, static=topic in self.static_topics, **asked)
         self._told_routes[topic] = self.now if at is None else at
+
+    def lose_sight_of(self, lister: str, seconds: float) -> None:
+        """A broker or proxy gives no list of its clients for so long."""
+        self.no_lists = {lister}
+        self.run(seconds)
+        self.no_lists = set()
 
     def restart_brokers(self, *names: str) -> "Fleet":
         """They are back, and know nobody for one round: then come the clients' heartbeats."""
@@ -552,17 +569,18 @@ def said(alert: AlertFact) -> str:
     return english_evidence(alert, str)
 
 
-def healthy(seconds: float = 60, clients: Iterable[str] = ("x", "y"), **fields: Any) -> Fleet:
-    """A group in which all is well, after so many seconds; ``fields`` of the fleet."""
+def running(
+    seconds: float = 60, clients: Iterable[str] = ("x", "y"), how: Mapping[str, Any] | None = None, **fields: Any
+) -> Fleet:
+    """A group whose clients have run for so many seconds, ``how`` its clients do; ``fields`` of the fleet."""
     fleet = Fleet(**fields)
-    fleet.join(*clients)
+    fleet.join(*clients, **(how or {}))
     return fleet.run(seconds)
 
 
 def not_taken_over() -> Fleet:
     """z leaves at 60 s, and nobody takes its queues over."""
-    fleet = healthy(clients=("x", "y", "z"))
-    for one in fleet.instances:
-        one.is_pinned = True
+    fleet = running(clients=("x", "y", "z"))
+    fleet.freeze()
     fleet.leave("z")
     return fleet

@@ -9,7 +9,7 @@ from schemas.facts import AlertChange, AlertFact, QueueFact
 from streaming.core.alerts.details import CHANGES_AT_MOST, CLIENTS_AT_MOST
 from streaming.core.allocation.averagely import AveragelyByCircle
 from streaming.core.state.packing import pack
-from tests.core.fleet import T0, Fleet, healthy, not_taken_over
+from tests.core.fleet import T0, Fleet, not_taken_over, running
 
 
 def at(second: float) -> int:
@@ -38,7 +38,7 @@ def earliest(fleet: Fleet, alert: AlertFact) -> int:
 
 
 def stalled() -> Fleet:
-    fleet = healthy()
+    fleet = running()
     fleet.stick("a0-1")
     return fleet
 
@@ -73,8 +73,7 @@ def test_a_queue_of_a_retry_topic_in_which_nothing_waits_is_counted_apart(rate: 
     fleet = Fleet(topics={"T": {"a": 4, "b": 4}, "%RETRY%g": {"a": 1}}, rate=rate)
     fleet.join("x", "y", "z", topics={"T": "*", "%RETRY%g": "*"})
     fleet.run(60)
-    for one in fleet.instances:
-        one.is_pinned = True
+    fleet.freeze()
     fleet.leave("x")
     fleet.run(60)
     status = fleet.status()
@@ -88,9 +87,7 @@ def test_what_changed_before_is_told_and_who_was_there_from_the_start_has_not_jo
 
 
 def test_a_route_that_changed_and_a_broker_that_came_back_are_told() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.down = {"b"}
     fleet.run(60)
     fleet.restart_brokers("b")
@@ -116,9 +113,7 @@ def test_a_broker_that_is_away_is_told() -> None:
 
 
 def test_both_instances_of_one_client_id_are_told_by_their_addresses_and_start_times() -> None:
-    fleet = Fleet()
-    fleet.join("1.2.3.4@1", "1.2.3.4@7", heartbeat={"version": "V4_5_0"})
-    fleet.run(60)
+    fleet = running(clients=("1.2.3.4@1", "1.2.3.4@7"), how={"heartbeat": {"version": "V4_5_0"}})
     fleet.join("1.2.3.4@1")
     fleet.run(120)
     alert = fleet.alert("DUPLICATED")
@@ -156,11 +151,8 @@ def test_a_filter_stands_with_its_topic() -> None:
 
 
 def test_a_large_group_is_cut_to_what_a_person_reads() -> None:
-    fleet = Fleet({"T": {"a": 64}})
-    fleet.join(*(f"c{n:02}" for n in range(40)))
-    fleet.run(60)
-    for one in fleet.instances:
-        one.is_pinned = True
+    fleet = running(clients=[f"c{n:02}" for n in range(40)], topics={"T": {"a": 64}})
+    fleet.freeze()
     fleet.leave(*(f"c{n:02}" for n in range(30)))
     fleet.run(90)
     alert = fleet.alert("ORPHANED")
@@ -170,9 +162,7 @@ def test_a_large_group_is_cut_to_what_a_person_reads() -> None:
 
 
 def test_a_group_whose_members_left_says_who_and_how_much_waits() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.leave("x", "y")
     fleet.run(200)
     alert = fleet.alert("NO_MEMBERS", None)
@@ -203,9 +193,7 @@ def test_broadcasting_clients_keep_their_offsets_to_themselves() -> None:
 
 
 def test_a_queue_that_is_consumed_keeps_no_time_and_one_that_stands_still_keeps_the_last() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     size = len(pack(fleet.state))
     assert all(queue.anomaly is None for queue in fleet.state.queues)
     fleet.stick("a0")
@@ -219,9 +207,7 @@ def test_a_queue_that_is_consumed_keeps_no_time_and_one_that_stands_still_keeps_
 
 
 def test_a_standing_queue_is_so_since_it_stood_still() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.stick("a0")
     fleet.run(90)
     alert = fleet.alert("STALLED")
@@ -244,9 +230,7 @@ def test_what_an_alert_began_with_outlives_a_restart() -> None:
 
 
 def test_extreme_offsets_say_no_more_than_a_table_can_hold() -> None:
-    fleet = Fleet(rate=0)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(rate=0)
     fleet.stick()
     for offsets in fleet.offsets.values():
         offsets.broker, offsets.consumer = 2**63 - 1, 0

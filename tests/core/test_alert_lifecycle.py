@@ -8,7 +8,7 @@ from streaming.core.alerts.lifecycle import fingerprint
 from streaming.core.alerts.phases import AlertReason
 from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import Settings
-from tests.core.fleet import Fleet, healthy, said
+from tests.core.fleet import Fleet, running, said
 
 QUIET = {"rate": 0}
 HOUR = 3600
@@ -16,7 +16,7 @@ HOUR = 3600
 
 def duplicated(**fields: object) -> Fleet:
     """a0 is consumed by both, and fires."""
-    fleet = healthy(**{**QUIET, **fields})
+    fleet = running(**{**QUIET, **fields})
     fleet.own("y", "a0 b0-3")
     fleet.run(60)
     assert fleet.firing() == {("T", "DUPLICATED")}
@@ -47,7 +47,7 @@ def test_an_alert_is_pending_then_firing_then_resolved() -> None:
 
 
 def test_an_alert_that_is_right_again_before_it_fires_leaves_silently() -> None:
-    fleet = healthy(**QUIET)
+    fleet = running(**QUIET)
     fleet.own("y", "a0 b0-3")
     fleet.report("y", fleet.now + 1)
     fleet.run(5)
@@ -57,7 +57,7 @@ def test_an_alert_that_is_right_again_before_it_fires_leaves_silently() -> None:
 
 
 def test_a_warning_must_hold_for_30_s() -> None:
-    fleet = healthy(**QUIET, report_every=5)
+    fleet = running(**QUIET, report_every=5)
     fleet.own("x", "a1-3")
     fleet.own("y", "a0 b0-3")
     fleet.run(60)
@@ -86,7 +86,7 @@ def test_queues_that_join_or_leave_an_alert_do_not_fire_it_again() -> None:
 
 
 def test_a_cause_that_changes_is_told() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.stick("a0-1")
     fleet.run(80)
     assert fleet.alert("STALLED").cause == "UNEXPLAINED"
@@ -100,12 +100,11 @@ def test_a_cause_that_changes_is_told() -> None:
 
 def stuck_and_dropped() -> Fleet:
     """x is stopped, which is told. Then brokers drop it."""
-    fleet = healthy(clients=("x", "y", "z"))
+    fleet = running(clients=("x", "y", "z"))
     fleet.pause("x")
     fleet.run(110)
     assert fleet.alert("STALLED").cause == "CLIENT_STALLED"
-    for one in fleet.instances:
-        one.is_pinned = True
+    fleet.freeze()
     fleet.leave("x")
     return fleet
 
@@ -120,9 +119,7 @@ def test_a_cause_is_not_replaced_by_what_ends_the_finding() -> None:
     """The stuck client has just left the list, and nobody has its queues yet: that is not why they stood still."""
     fleet = stuck_and_dropped()
     fleet.run(20)
-    for one in fleet.instances:
-        one.is_pinned = False
-    fleet.balance()
+    fleet.thaw()
     fleet.run(40)
     assert fleet.firing() == set()
     assert set(causes(fleet, "STALLED")) == {("CLIENT_STALLED", True, False)}
@@ -189,9 +186,7 @@ def test_a_stale_alert_resolves_when_evidence_says_that_all_is_well() -> None:
 
 
 def test_a_queue_that_cannot_be_decided_stays_in_the_alert() -> None:
-    fleet = Fleet({"T": {"a": 4}}, **QUIET)
-    fleet.join("x", "y", "z")
-    fleet.run(60)
+    fleet = running(clients=("x", "y", "z"), topics={"T": {"a": 4}}, **QUIET)
     fleet.own("x", "a0-3")  # x 0 1, y 2, z 3
     fleet.run(60)
     assert [q.queue_id for q in fleet.alert("DUPLICATED").queues] == [2, 3]
@@ -201,7 +196,7 @@ def test_a_queue_that_cannot_be_decided_stays_in_the_alert() -> None:
 
 
 def test_a_pending_alert_without_evidence_waits() -> None:
-    fleet = healthy(**QUIET)
+    fleet = running(**QUIET)
     fleet.own("y", "a0 b0-3")
     fleet.report("y", fleet.now + 1)
     fleet.run(5)
@@ -254,7 +249,7 @@ def test_nothing_is_gone_while_a_broker_is_not_covered() -> None:
 
 
 def test_a_pending_alert_of_a_group_that_is_gone_resolves_too() -> None:
-    fleet = healthy(**QUIET)
+    fleet = running(**QUIET)
     fleet.own("y", "a0 b0-3")
     fleet.report("y", fleet.now + 1)
     fleet.run(5)
@@ -264,7 +259,7 @@ def test_a_pending_alert_of_a_group_that_is_gone_resolves_too() -> None:
 
 
 def test_an_alert_whose_queue_has_left_the_route_is_over() -> None:
-    fleet = healthy(**QUIET)
+    fleet = running(**QUIET)
     fleet.own("y", "a0 b0-2")  # nobody has b3
     fleet.own("x", "a0-3")
     fleet.run(60)
@@ -276,7 +271,7 @@ def test_an_alert_whose_queue_has_left_the_route_is_over() -> None:
 
 def test_an_alert_whose_evidence_is_lost_does_not_answer_for_a_stall() -> None:
     """That nobody owned the queue may be over by now. That messages wait in it is seen."""
-    fleet = healthy()
+    fleet = running()
     fleet.own("y", "b0-2")
     fleet.run(50)
     assert fleet.firing() == {("T", "ORPHANED")}
@@ -288,7 +283,7 @@ def test_an_alert_whose_evidence_is_lost_does_not_answer_for_a_stall() -> None:
 
 
 def test_that_a_queue_is_the_wrong_client_s_does_not_tell_that_it_stands_still() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.own("x", "a1-3 b0")
     fleet.own("y", "a0 b1-3")
     fleet.run(90)
@@ -312,7 +307,7 @@ def deploying(fleet: Fleet, seconds: float) -> None:
 
 
 def test_a_subscription_mismatch_waits_while_members_both_join_and_leave() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.of("x")[0].topics = {"T": "a"}
     deploying(fleet, 300)
     assert fleet.firing() == set()
@@ -321,7 +316,7 @@ def test_a_subscription_mismatch_waits_while_members_both_join_and_leave() -> No
 
 
 def test_it_waits_for_9_minutes_at_most() -> None:
-    fleet = healthy(report_every=5)
+    fleet = running(report_every=5)
     fleet.of("x")[0].topics = {"T": "a"}
     deploying(fleet, 700)
     (pending, _, firing) = fleet.alerts("INCONSISTENT_SUBSCRIPTION")
@@ -329,7 +324,7 @@ def test_it_waits_for_9_minutes_at_most() -> None:
 
 
 def test_when_the_deploy_is_over_what_still_differs_fires() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.of("x")[0].topics = {"T": "a"}
     deploying(fleet, 100)
     fleet.run(90)
@@ -338,7 +333,7 @@ def test_when_the_deploy_is_over_what_still_differs_fires() -> None:
 
 @pytest.mark.parametrize("change", ["join", "leave"])
 def test_members_that_only_join_or_only_leave_are_no_deploy(change: str) -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.join("z1", "z2", "z3", "z4", "z5")
     fleet.run(60)
     fleet.of("x")[0].topics = {"T": "a"}
@@ -375,7 +370,7 @@ def test_every_reason_is_told_by_some_test_of_this_folder() -> None:
 @pytest.mark.parametrize(("away", "after"), [(300, []), (HOUR + 300, [("resolved", "gone")])])
 def test_an_alert_outlives_the_route_s_loss_of_a_broker_that_is_down(away: float, after: list[tuple[str, str]]) -> None:
     """Name servers drop it after two minutes; what was wrong there is not known to be right for that."""
-    fleet = healthy(**QUIET)
+    fleet = running(**QUIET)
     fleet.own("x", "a0-3")
     fleet.own("y", "b0-2")  # nobody has b3
     fleet.run(90)
@@ -388,7 +383,7 @@ def test_an_alert_outlives_the_route_s_loss_of_a_broker_that_is_down(away: float
 
 
 def test_and_goes_on_when_the_broker_is_back() -> None:
-    fleet = healthy(**QUIET)
+    fleet = running(**QUIET)
     fleet.own("x", "a0-3")
     fleet.own("y", "b0-2")
     fleet.run(90)
@@ -407,7 +402,7 @@ def test_and_goes_on_when_the_broker_is_back() -> None:
 
 def divided() -> Fleet:
     """Broker b does not list y: x, that asks b, takes y's queues besides, until it happens to ask a."""
-    fleet = healthy()
+    fleet = running()
     fleet.of("y")[0].brokers = ("a",)
     fleet.own("x", "a0-3 b0-3")
     fleet.run(100)
@@ -432,7 +427,7 @@ def test_what_comes_of_lists_that_differ_is_not_over_while_they_do() -> None:
 
 def test_what_comes_and_goes_while_lists_differ_is_told_when_it_is_found_again() -> None:
     """Each time it is over before the owners could be asked a second time."""
-    fleet = healthy()
+    fleet = running()
     fleet.of("y")[0].brokers = ("a",)
     fleet.run(60)
     assert reasons(fleet, "DUPLICATED") == []
@@ -447,7 +442,7 @@ def test_what_comes_and_goes_while_lists_differ_is_told_when_it_is_found_again()
 
 
 def test_but_not_when_lists_agreed_in_between() -> None:
-    fleet = healthy()
+    fleet = running()
     for _ in range(3):
         fleet.of("y")[0].brokers = ("a",)
         fleet.run(60)

@@ -18,7 +18,7 @@ from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.evidence.observation import observe
 from streaming.core.settings import GroupRule, Settings
 from streaming.core.state.group import Group
-from tests.core.fleet import Fleet, healthy, queues, said
+from tests.core.fleet import Fleet, queues, running, said
 from tests.said import why
 
 ROOMS = {"T": {"r1@a": 2, "r2@b": 2}}
@@ -118,8 +118,7 @@ def z_does_not_subscribe(fleet: Fleet) -> None:
 
 
 def x_leaves_and_nobody_notices(fleet: Fleet) -> None:
-    for one in fleet.instances:
-        one.is_pinned = True
+    fleet.freeze()
     fleet.leave("x")
 
 
@@ -193,24 +192,18 @@ def test_room_without_consumer() -> None:
     settings = Settings(
         timing=DEFAULT_TIMING, groups=(GroupRule(strategy="MACHINE_ROOM", params={"consumeridcs": ["r1"]}),)
     )
-    fleet = Fleet(ROOMS, settings, rate=0)
-    fleet.join("x", "y", strategy=ByMachineRoom(frozenset({"r1"})))
-    fleet.run(90)
+    fleet = running(90, how={"strategy": ByMachineRoom(frozenset({"r1"}))}, topics=ROOMS, settings=settings, rate=0)
     assert firing(fleet) == {("T", "ORPHANED"): ("ROOM_WITHOUT_CONSUMER", [("r2@b", 0), ("r2@b", 1)])}
 
 
 def test_room_without_consumer_is_seen_without_configuration_too() -> None:
-    fleet = Fleet(ROOMS, rate=0)
-    fleet.join("x", "y", strategy=ByMachineRoom(frozenset({"r1"})))
-    fleet.run(90)
+    fleet = running(90, how={"strategy": ByMachineRoom(frozenset({"r1"}))}, topics=ROOMS, rate=0)
     assert firing(fleet) == {("T", "ORPHANED"): ("ROOM_WITHOUT_CONSUMER", [("r2@b", 0), ("r2@b", 1)])}
     assert fleet.finding("r1@a0").finding == "MATCH"
 
 
 def test_a_queue_that_only_some_of_its_room_lack_is_no_room_without_consumer() -> None:
-    fleet = Fleet(ROOMS, rate=0)
-    fleet.join("x", "y", strategy=ByMachineRoom(frozenset({"r1", "r2"})))
-    fleet.run(60)
+    fleet = running(how={"strategy": ByMachineRoom(frozenset({"r1", "r2"}))}, topics=ROOMS, rate=0)
     fleet.own("y", "r2@b0")
     fleet.run(60)
     assert firing(fleet) == {("T", "ORPHANED"): ("UNEXPLAINED", [("r2@b", 1)])}
@@ -218,9 +211,7 @@ def test_a_queue_that_only_some_of_its_room_lack_is_no_room_without_consumer() -
 
 def test_room_without_consumer_whatever_a_client_owned_that_was_not_heard_since() -> None:
     """All were started again for one room; one of them is asked through a dead connection, and does not answer."""
-    fleet = Fleet(ROOMS)
-    fleet.join("x", "y", strategy=ByMachineRoom(frozenset({"r1", "r2"})))
-    fleet.run(60)
+    fleet = running(how={"strategy": ByMachineRoom(frozenset({"r1", "r2"}))}, topics=ROOMS)
     for one in fleet.instances:
         one.strategy = ByMachineRoom(frozenset({"r1"}))
     (silent,) = fleet.of("y")
@@ -235,9 +226,7 @@ def test_room_without_consumer_whatever_a_client_owned_that_was_not_heard_since(
 
 
 def test_config_misses_queue() -> None:
-    fleet = Fleet(rate=0)
-    fleet.join("x", strategy=ByConfig(tuple(queues("a0-3 b0-2"))))
-    fleet.run(90)
+    fleet = running(90, clients=("x",), how={"strategy": ByConfig(tuple(queues("a0-3 b0-2")))}, rate=0)
     assert firing(fleet) == {("T", "ORPHANED"): ("CONFIG_MISSES_QUEUE", [("b", 3)])}
     assert said(fleet.alert("ORPHANED")) == "no member's configured list names these queues"
 
@@ -258,9 +247,7 @@ def test_config_misses_the_queues_of_a_client_that_has_left() -> None:
 
 
 def test_route_lag_a_client_does_not_take_up_new_queues() -> None:
-    fleet = Fleet(rate=0)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(rate=0)
     for one in fleet.instances:
         one.knows_route = False
     fleet.route("T", a=4, b=6)
@@ -276,9 +263,7 @@ def test_route_lag_a_client_does_not_take_up_new_queues() -> None:
 
 def test_route_lag_a_queue_of_the_old_route_that_changes_hands() -> None:
     """x goes by the new route (a0-3 b0), y by the old one (b0-3): b0 is consumed twice."""
-    fleet = Fleet(rate=0)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(rate=0)
     fleet.of("y")[0].knows_route = False
     fleet.route("T", a=4, b=6)
     fleet.run(120)
@@ -289,9 +274,7 @@ def test_route_lag_a_queue_of_the_old_route_that_changes_hands() -> None:
 
 
 def test_route_lag_explains_no_queue_whose_owner_stays_the_same() -> None:
-    fleet = Fleet(rate=0)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(rate=0)
     fleet.route("T", a=4, b=6)
     fleet.own("x", "a1-3 b0")
     fleet.run(120)
@@ -299,9 +282,7 @@ def test_route_lag_explains_no_queue_whose_owner_stays_the_same() -> None:
 
 
 def test_route_lag_says_nothing_of_old_queues_where_owners_are_not_known() -> None:
-    fleet = Fleet(rate=0)
-    fleet.join("x", "y", report={"strategy": "com.acme.Mine"})
-    fleet.run(60)
+    fleet = running(how={"report": {"strategy": "com.acme.Mine"}}, rate=0)
     fleet.route("T", a=4, b=6)
     fleet.own("x", "a1-3 b0")
     fleet.run(120)
@@ -312,9 +293,7 @@ def test_route_lag_says_nothing_of_old_queues_where_the_strategy_threw_on_the_ol
     """Before, a broker took part of which the room is not known."""
     params = {"brokerRooms": {"a": "r1"}, "clientRooms": {"x": "r1", "y": "r1"}}
     rule = GroupRule(strategy="MACHINE_ROOM_NEARBY-AVG", params=params)
-    fleet = Fleet(settings=Settings(timing=DEFAULT_TIMING, groups=(rule,)), rate=0)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(settings=Settings(timing=DEFAULT_TIMING, groups=(rule,)), rate=0)
     fleet.route("T", a=4)
     fleet.own("x", "a1")
     fleet.own("y", "a2-3")
@@ -323,9 +302,7 @@ def test_route_lag_says_nothing_of_old_queues_where_the_strategy_threw_on_the_ol
 
 
 def test_a_route_that_changed_long_ago_explains_nothing() -> None:
-    fleet = Fleet(rate=0)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(rate=0)
     fleet.route("T", a=4, b=6)
     fleet.run(620)
     fleet.own("y", "b1-4")
@@ -334,9 +311,7 @@ def test_a_route_that_changed_long_ago_explains_nothing() -> None:
 
 
 def test_lock_stuck_an_orderly_member_lacks_what_it_should_own() -> None:
-    fleet = Fleet(rate=0)
-    fleet.join("x", "y", report={"orderly": True})
-    fleet.run(90)
+    fleet = running(90, how={"report": {"orderly": True}}, rate=0)
     fleet.own("y", "b1-3")
     fleet.run(60)
     assert firing(fleet) == {("T", "ORPHANED"): ("LOCK_STUCK", [("b", 0)])}
@@ -344,9 +319,7 @@ def test_lock_stuck_an_orderly_member_lacks_what_it_should_own() -> None:
 
 
 def test_member_gone_its_queues_are_not_taken_over() -> None:
-    fleet = Fleet(rate=0)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(rate=0)
     fleet.own("y", "b0-3")
     fleet.leave("x")
     fleet.run(90)
@@ -355,9 +328,7 @@ def test_member_gone_its_queues_are_not_taken_over() -> None:
 
 
 def test_client_stalled_it_is_listed_and_does_not_answer() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.pause("x")
     fleet.run(100)
     assert firing(fleet) == {("T", "STALLED"): ("CLIENT_STALLED", [("a", 0), ("a", 1), ("a", 2), ("a", 3)])}
@@ -365,9 +336,7 @@ def test_client_stalled_it_is_listed_and_does_not_answer() -> None:
 
 
 def test_client_stalled_it_answers_and_all_its_queues_stand_still() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.stick("a0-3")
     fleet.run(100)
     assert firing(fleet)["T", "STALLED"][0] == "CLIENT_STALLED"
@@ -375,9 +344,7 @@ def test_client_stalled_it_answers_and_all_its_queues_stand_still() -> None:
 
 
 def test_one_queue_of_several_is_not_the_client() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.stick("a0")
     fleet.run(100)
     assert firing(fleet) == {("T", "STALLED"): ("UNEXPLAINED", [("a", 0)])}
@@ -388,13 +355,10 @@ def test_one_queue_of_several_is_not_the_client() -> None:
 
 def test_one_queue_of_several_is_not_the_client_when_a_member_has_just_joined_either() -> None:
     """Its other queues move, though no offsets have been read yet that must be of the time after the rebalance."""
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.stick("a0")
     fleet.run(55)
-    for one in fleet.instances:
-        one.is_pinned = True
+    fleet.freeze()
     fleet.join("z")
     fleet.run(20)
     assert firing(fleet) == {("T", "STALLED"): ("UNEXPLAINED", [("a", 0)])}
@@ -402,9 +366,7 @@ def test_one_queue_of_several_is_not_the_client_when_a_member_has_just_joined_ei
 
 def test_a_client_that_may_have_released_the_queue_is_not_to_blame() -> None:
     """It was not asked since a member joined, which may own the queue by now, and the queue stands still since then."""
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.report_every = 0
     fleet.join("z")
     fleet.run(10)
@@ -414,14 +376,11 @@ def test_a_client_that_may_have_released_the_queue_is_not_to_blame() -> None:
 
 
 def test_a_client_is_to_blame_whose_queues_stood_still_before_a_member_joined() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.stick("a0-3")
     fleet.run(20)
     fleet.report_every = 0
-    for one in fleet.instances:
-        one.is_pinned = True
+    fleet.freeze()
     fleet.join("z")
     fleet.run(50)
     assert firing(fleet)["T", "STALLED"][0] == "CLIENT_STALLED"
@@ -437,9 +396,7 @@ def test_the_same_client_id_comes_before_what_it_brings_about() -> None:
 
 
 def test_a_cause_that_explains_some_of_the_queues_is_named_where_none_explains_all() -> None:
-    fleet = Fleet(rate=0)
-    fleet.join("x", "y", "z")
-    fleet.run(60)
+    fleet = running(clients=("x", "y", "z"), rate=0)
     fleet.own("x", "a0-1")
     fleet.own("y", "a3 b0-1")
     fleet.leave("z")
@@ -469,9 +426,7 @@ def test_a_client_that_gets_nothing_from_one_broker_is_named_with_it() -> None:
 
 def cut_off(rate: int = 4) -> Fleet:
     """z leaves, and y should take over b1, where it owns b2 and b3 already. It cannot reach b."""
-    fleet = Fleet(rate=rate)
-    fleet.join("x", "y", "z")
-    fleet.run(60)
+    fleet = running(clients=("x", "y", "z"), rate=rate)
     fleet.own("x", "a0-3")
     fleet.own("y", "b0 b2-3")
     fleet.leave("z")
@@ -506,9 +461,7 @@ def test_a_member_whose_queues_on_the_broker_move_or_are_empty_can_reach_it(rate
 
 def test_lists_that_differ_only_since_one_of_them_changed_are_no_divergence() -> None:
     """Each broker drops a silent client in its own time."""
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.join("z", brokers=("b",))
     for seconds, is_one in ((10, False), (30, True)):
         fleet.run(seconds)
@@ -539,9 +492,7 @@ def left_to_a_dead_connection(fleet: Fleet) -> list[tuple[str, int]]:
 
 def test_queues_wait_for_a_dead_connection_though_their_last_owner_has_just_left() -> None:
     """x0 had the queues that the second entry of x gets by now, and all others have changed hands as they should."""
-    fleet = Fleet()
-    fleet.join("x", "x0", "y")
-    fleet.run(60)
+    fleet = running(clients=("x", "x0", "y"))
     fleet.leave("x0")
     fleet.ghost("x")
     fleet.run(100)
@@ -549,9 +500,7 @@ def test_queues_wait_for_a_dead_connection_though_their_last_owner_has_just_left
 
 
 def test_a_dead_connection_is_waited_for_where_shares_are_not_known() -> None:
-    fleet = Fleet()
-    fleet.join("x", "x0", "y", report={"strategy": "com.acme.Mine"})
-    fleet.run(60)
+    fleet = running(clients=("x", "x0", "y"), how={"report": {"strategy": "com.acme.Mine"}})
     fleet.leave("x0")
     fleet.ghost("x")
     fleet.run(100)
@@ -560,9 +509,7 @@ def test_a_dead_connection_is_waited_for_where_shares_are_not_known() -> None:
 
 def test_queues_wait_for_a_dead_connection_though_the_route_has_just_changed() -> None:
     """All clients go by the new route: each owns queues that only this one gives it."""
-    fleet = Fleet({"T": {"a": 4, "b": 1}})
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(topics={"T": {"a": 4, "b": 1}})
     fleet.route("T", a=4, b=6)
     fleet.run(90)
     fleet.ghost("x")
@@ -571,11 +518,8 @@ def test_queues_wait_for_a_dead_connection_though_the_route_has_just_changed() -
 
 
 def test_who_has_left_is_named_beside_a_dead_connection_that_other_queues_would_suffer_from() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y", "z")
-    fleet.run(60)
-    for one in fleet.instances:
-        one.is_pinned = True
+    fleet = running(clients=("x", "y", "z"))
+    fleet.freeze()
     fleet.leave("z")
     fleet.ghost("x")
     fleet.run(100)
@@ -583,9 +527,7 @@ def test_who_has_left_is_named_beside_a_dead_connection_that_other_queues_would_
 
 
 def test_lists_that_name_the_same_members_do_not_differ_because_one_names_a_dead_connection() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.ghost("x").brokers = ("b",)
     for one in fleet.instances:
         one.asks = "b"
@@ -653,7 +595,7 @@ def test_a_group_in_which_all_are_broadcasting_has_no_mismatch() -> None:
 
 
 def test_a_client_that_keeps_what_another_should_own_is_named_though_no_cause_fits() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.of("x")[0].is_pinned = True
     fleet.join("z")
     fleet.run(90)
@@ -666,16 +608,15 @@ def test_a_client_that_keeps_what_another_should_own_is_named_though_no_cause_fi
 
 
 def test_all_are_named_who_keep_a_queue_of_another() -> None:
-    fleet = healthy()
-    for one in fleet.instances:
-        one.is_pinned = True
+    fleet = running()
+    fleet.freeze()
     fleet.join("a", "z")
     fleet.run(90)
     assert fleet.alert("DUPLICATED").observed.unexplained.keep == clients(["x", "y"])
 
 
 def test_so_is_one_that_does_not_own_what_it_should() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.own("y", "")
     fleet.run(90)
     alert = fleet.alert("ORPHANED")

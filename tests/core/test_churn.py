@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.facts import AlertFact, QueueFact
-from tests.core.fleet import T0, Fleet, healthy, said
+from tests.core.fleet import T0, Fleet, running, said
 
 HOUR = 3600
 TWO = ("10.0.0.1@1", "10.0.0.2@1")
@@ -36,7 +36,7 @@ def first_fired(fleet: Fleet) -> dict[str, float]:
 @pytest.mark.parametrize("same_id", [True, False], ids=["same id", "new id each time"])
 @pytest.mark.parametrize("period", [20, 60, 80])
 def test_a_client_that_comes_and_goes_within_minutes_is_told_within_minutes(period: float, same_id: bool) -> None:
-    fleet = healthy(clients=TWO)
+    fleet = running(clients=TWO)
     flap(fleet, period, 600, same_id)
     assert first_fired(fleet)["REBALANCE_STORM"] <= 60 + 480
     alert = fleet.alert("REBALANCE_STORM", None)
@@ -51,7 +51,7 @@ def test_a_client_that_comes_and_goes_within_minutes_is_told_within_minutes(peri
 def test_one_that_comes_and_goes_more_slowly_is_told_after_an_hour_and_not_for_longer_than_it_does(
     period: float,
 ) -> None:
-    fleet = healthy(clients=TWO)
+    fleet = running(clients=TWO)
     flap(fleet, period, 1.4 * HOUR, same_id=False)
     assert HOUR < first_fired(fleet)["REBALANCE_STORM"] < 1.3 * HOUR
     assert "for 60 minutes and longer" in said(fleet.alert("REBALANCE_STORM", None))
@@ -62,7 +62,7 @@ def test_one_that_comes_and_goes_more_slowly_is_told_after_an_hour_and_not_for_l
 @pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("period", [20, 60, 100])
 def test_a_queue_that_is_nobodys_all_along_is_told_while_another_client_flaps(period: float) -> None:
-    fleet = healthy(clients=TWO)
+    fleet = running(clients=TWO)
     fleet.own("10.0.0.1@1", "a0-3")
     fleet.own("10.0.0.2@1", "b0-2")
     flap(fleet, period, 300, same_id=False, owns="")
@@ -75,7 +75,7 @@ def test_a_queue_that_is_nobodys_all_along_is_told_while_another_client_flaps(pe
 @pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("period", [20, 40])
 def test_it_is_told_after_three_minutes_if_nothing_waits_in_it(period: float) -> None:
-    fleet = healthy(clients=TWO, rate=0)
+    fleet = running(clients=TWO, rate=0)
     fleet.own("10.0.0.1@1", "a0-3")
     fleet.own("10.0.0.2@1", "b0-2")
     flap(fleet, period, 600, same_id=True, owns="")
@@ -89,7 +89,7 @@ def findings_of_b3(fleet: Fleet) -> set[str]:
 
 
 def test_it_is_not_told_if_a_report_has_it_now_and_then() -> None:
-    fleet = healthy(clients=TWO, rate=0)
+    fleet = running(clients=TWO, rate=0)
     fleet.own("10.0.0.1@1", "a0-3")
     for _ in range(5):
         fleet.own("10.0.0.2@1", "b0-2")
@@ -102,7 +102,7 @@ def test_it_is_not_told_if_a_report_has_it_now_and_then() -> None:
 
 def test_it_is_not_told_if_its_offsets_move() -> None:
     """Somebody consumes it whom no broker lists."""
-    fleet = healthy(clients=TWO)
+    fleet = running(clients=TWO)
     fleet.own("10.0.0.1@1", "a0-3")
     fleet.own("10.0.0.2@1", "b0-2")
     (unlisted,) = fleet.join("10.0.0.3@1", brokers=())
@@ -114,9 +114,7 @@ def test_it_is_not_told_if_its_offsets_move() -> None:
 
 
 def test_a_deploy_of_hosts_that_keep_their_address_is_no_storm() -> None:
-    fleet = Fleet()
-    fleet.join(*(f"10.0.1.{n}@1" for n in range(8)))
-    fleet.run(60)
+    fleet = running(clients=[f"10.0.1.{n}@1" for n in range(8)])
     for n in range(8):
         fleet.leave(f"10.0.1.{n}@1")
         fleet.run(10)
@@ -127,9 +125,7 @@ def test_a_deploy_of_hosts_that_keep_their_address_is_no_storm() -> None:
 
 
 def test_containers_that_show_one_address_are_not_taken_for_one() -> None:
-    fleet = Fleet()
-    fleet.join(*(f"172.17.0.1@{n}" for n in range(8)))
-    fleet.run(60)
+    fleet = running(clients=[f"172.17.0.1@{n}" for n in range(8)])
     for n in range(8):
         fleet.leave(f"172.17.0.1@{n}")
         fleet.join(f"172.17.0.1@{n + 100}")
@@ -141,7 +137,7 @@ def test_containers_that_show_one_address_are_not_taken_for_one() -> None:
 @pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("period", [10, 20])
 def test_members_that_change_faster_than_they_are_asked_leave_no_queue_that_moves_to_nobody(period: float) -> None:
-    fleet = healthy(clients=TWO)
+    fleet = running(clients=TWO)
     flap(fleet, period, 300, same_id=True)
     assert set(first_fired(fleet)) == {"REBALANCE_STORM"}
 
@@ -152,7 +148,7 @@ def test_members_that_change_faster_than_they_are_asked_leave_no_queue_that_move
 @pytest.mark.parametrize("same_id", [True, False], ids=["same id", "new id each time"])
 @pytest.mark.parametrize("period", [30, 110, 550])
 def test_hours_of_flapping_are_told_and_stay_told(period: float, same_id: bool) -> None:
-    fleet = healthy(clients=TWO)
+    fleet = running(clients=TWO)
     flap(fleet, period, 5 * HOUR, same_id)
     assert first_fired(fleet)["REBALANCE_STORM"] < 1.3 * HOUR
     told = [(state, reason) for at, state, reason in fleet.alerts("REBALANCE_STORM") if at > 1.3 * HOUR]
@@ -183,9 +179,7 @@ def fired_at(fleet: Fleet, kind: str) -> list[float]:
     ids=["an hour", "a day"],
 )
 def test_a_queue_that_is_nobodys_5_minutes_of_every_15_is_told_three_times_and_stays_told(turns: int) -> None:
-    fleet = Fleet(rate=0)
-    fleet.join("10.0.0.1@1", "10.0.0.2@1")
-    fleet.run(60)
+    fleet = running(clients=("10.0.0.1@1", "10.0.0.2@1"), rate=0)
     come_and_go(fleet, 300, 600, turns)
     assert len(fired_at(fleet, "ORPHANED")) == 3
     assert fleet.firing() == {("T", "ORPHANED")}
@@ -201,18 +195,14 @@ def test_a_queue_that_is_nobodys_5_minutes_of_every_15_is_told_three_times_and_s
 
 
 def test_what_comes_back_after_more_than_an_hour_is_another_incident() -> None:
-    fleet = Fleet(rate=0)
-    fleet.join("10.0.0.1@1", "10.0.0.2@1")
-    fleet.run(60)
+    fleet = running(clients=("10.0.0.1@1", "10.0.0.2@1"), rate=0)
     come_and_go(fleet, 120, 3700, 3)
     assert len(fired_at(fleet, "ORPHANED")) == 3
     assert fleet.firing() == set()
 
 
 def test_evidence_that_is_lost_while_it_is_right_for_now_is_told_and_ends_nothing() -> None:
-    fleet = Fleet(rate=0)
-    fleet.join("10.0.0.1@1", "10.0.0.2@1")
-    fleet.run(60)
+    fleet = running(clients=("10.0.0.1@1", "10.0.0.2@1"), rate=0)
     come_and_go(fleet, 120, 300, 3)
     fleet.of("10.0.0.1@1")[0].answers = False
     fleet.idle(200)
@@ -241,9 +231,7 @@ def leave_for_a_moment(fleet: Fleet, client_id: str, period: float, turns: int) 
 )
 def test_one_that_leaves_again_and_again_is_told_within_hours(minutes: int, turns: int, is_told: bool) -> None:
     """A crash loop that takes its time, where every episode is shorter than its grace."""
-    fleet = Fleet(progress_every=60)
-    fleet.join("10.0.0.1@1", "10.0.0.2@1")
-    fleet.run(60)
+    fleet = running(clients=("10.0.0.1@1", "10.0.0.2@1"), progress_every=60)
     leave_for_a_moment(fleet, "10.0.0.2@1", minutes * 60, turns)
     assert bool(fired_at(fleet, "REBALANCE_STORM")) is is_told
     assert set(first_fired(fleet)) <= {"REBALANCE_STORM"}
@@ -251,7 +239,7 @@ def test_one_that_leaves_again_and_again_is_told_within_hours(minutes: int, turn
 
 def test_one_that_drops_out_of_one_broker_s_list_again_and_again_is_told() -> None:
     """Each time all members compute their queues again, though it is a member all along."""
-    fleet = healthy(clients=TWO)
+    fleet = running(clients=TWO)
     for _ in range(8):
         fleet.of("10.0.0.2@1")[0].brokers = ("a",)
         fleet.idle(20)

@@ -4,7 +4,7 @@ import pytest
 
 from schemas.events import Heartbeat
 from schemas.facts import MemberFact
-from tests.core.fleet import T0, Fleet, Instance, queues, said
+from tests.core.fleet import T0, Fleet, Instance, queues, running, said
 
 WITHOUT_MESSAGES = {"rate": 0}
 
@@ -14,9 +14,7 @@ def fired(fleet: Fleet) -> set[str]:
 
 
 def test_two_start_times_prove_two_instances() -> None:
-    fleet = Fleet(**WITHOUT_MESSAGES)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(**WITHOUT_MESSAGES)
     fleet.join("x")
     fleet.run(100)
     assert fleet.firing() == {("T", "DUPLICATED"), ("T", "ORPHANED")}
@@ -31,9 +29,7 @@ def test_two_start_times_prove_two_instances() -> None:
 
 
 def test_the_double_entry_counts_in_the_allocation() -> None:
-    fleet = Fleet(**WITHOUT_MESSAGES)
-    fleet.join("x", "x", "y")
-    fleet.run(60)
+    fleet = running(clients=("x", "x", "y"), **WITHOUT_MESSAGES)
     assert fleet.finding("a0").expected == ("x", "x")
     assert fleet.finding("a3").expected == ()
     assert fleet.finding("b3").expected == ("y",)
@@ -65,9 +61,7 @@ def asked_always_through_one_broker(fleet: Fleet) -> None:
 
 def test_two_addresses_prove_two_instances_after_155_s() -> None:
     """Though only one of them is ever heard, and the other was heard while it was alone."""
-    fleet = Fleet(**WITHOUT_MESSAGES)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(**WITHOUT_MESSAGES)
     fleet.join("x")
     asked_always_through_one_broker(fleet)
     fleet.run(160)
@@ -86,9 +80,7 @@ def alive(fleet: Fleet, number: int, client_id: str = "x") -> None:
 @pytest.mark.parametrize(("number", "is_proven"), [(0, False), (1, False), (2, True)])
 def test_two_connections_that_send_heartbeats_prove_two_instances(number: int, is_proven: bool) -> None:
     """Though only one of them is ever heard. A dead connection sends none."""
-    fleet = Fleet(**WITHOUT_MESSAGES)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(**WITHOUT_MESSAGES)
     fleet.join("x")
     asked_always_through_one_broker(fleet)
     fleet.run(35)
@@ -101,9 +93,7 @@ def test_two_connections_that_send_heartbeats_prove_two_instances(number: int, i
 
 def test_an_instance_that_sends_no_more_heartbeats_owns_nothing() -> None:
     """Both shared the id, so the share of the second place is still nobody's; but nothing is consumed twice."""
-    fleet = Fleet(**WITHOUT_MESSAGES)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(**WITHOUT_MESSAGES)
     fleet.join("x")
     asked_always_through_one_broker(fleet)
     fleet.run(35)
@@ -119,9 +109,7 @@ def test_an_instance_that_sends_no_more_heartbeats_owns_nothing() -> None:
 
 
 def test_that_two_connections_were_alive_says_nothing_of_others() -> None:
-    fleet = Fleet(**WITHOUT_MESSAGES)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(**WITHOUT_MESSAGES)
     second, _ = fleet.join("x")[0], asked_always_through_one_broker(fleet)
     fleet.run(10)
     alive(fleet, 2)
@@ -136,9 +124,7 @@ def test_that_two_connections_were_alive_says_nothing_of_others() -> None:
 @pytest.mark.parametrize("listed_for", [30, 60, 125])
 def test_a_dead_connection_is_no_second_instance(listed_for: int) -> None:
     """After a network blip a broker lists the id twice for up to 130 s; nothing fires, and it says why it waits."""
-    fleet = Fleet(**WITHOUT_MESSAGES)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(**WITHOUT_MESSAGES)
     ghost = fleet.ghost("x")
     fleet.run(listed_for)
     assert {fleet.finding(queue).cause for queue in ("a0", "a3", "b3")} == {"STALE_CONNECTION"}
@@ -151,9 +137,7 @@ def test_a_dead_connection_is_no_second_instance(listed_for: int) -> None:
 
 def test_the_share_of_a_dead_connection_stands_still_until_brokers_drop_it() -> None:
     """No client owns it for as long as it is listed. It is over before anybody could help."""
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     ghost = fleet.ghost("x")
     fleet.run(125)
     assert (fleet.finding("b0").finding, fleet.finding("b0").cause) == ("UNKNOWN", "STALE_CONNECTION")
@@ -165,9 +149,7 @@ def test_the_share_of_a_dead_connection_stands_still_until_brokers_drop_it() -> 
 
 def test_what_a_dead_connection_does_not_explain_does_not_wait_for_it() -> None:
     """Its client no longer pulls: the share of the second entry waits, that of the first does not."""
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     ghost = fleet.ghost("x")
     (stopped,) = fleet.of("x")[:1]
     stopped.consumes = stopped.answers = False
@@ -184,9 +166,7 @@ def test_what_a_dead_connection_does_not_explain_does_not_wait_for_it() -> None:
 
 def test_a_dead_connection_hides_no_other_client_that_has_stopped() -> None:
     """It can leave nobody but its own id's share: what another client does not consume is not due to it."""
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.ghost("x")
     (stopped,) = fleet.of("y")
     stopped.answers = stopped.consumes = False
@@ -196,9 +176,7 @@ def test_a_dead_connection_hides_no_other_client_that_has_stopped() -> None:
 
 def test_a_client_that_is_asked_through_its_dead_connection_is_not_one_that_has_stopped() -> None:
     """A broker may forward every request to the dead connection: that no answer comes says nothing of the client."""
-    fleet = Fleet()
-    fleet.join("x")
-    fleet.run(60)
+    fleet = running(clients=("x",))
     (asked,) = fleet.of("x")
     fleet.ghost("x")
     asked.answers = False
@@ -209,17 +187,14 @@ def test_a_client_that_is_asked_through_its_dead_connection_is_not_one_that_has_
 
 def test_the_queues_of_one_dead_connection_do_not_wait_for_another() -> None:
     """Once it is dropped its queues are given out again, and have time for it, though another id is listed twice."""
-    fleet = Fleet()
-    fleet.join("x", "y", "z")
-    fleet.run(60)
+    fleet = running(clients=("x", "y", "z"))
     (asked,) = fleet.of("x")
     ghost = fleet.ghost("x")
     asked.answers = False
     fleet.run(60)
     fleet.ghost("z")
     fleet.run(60)
-    for one in fleet.instances:
-        one.is_pinned = True  # nobody has shared out the queues again yet
+    fleet.freeze()  # nobody has shared out the queues again yet
     fleet.drop(ghost)
     fleet.run(15)
     assert ("T", "STALLED") not in fleet.fired()
@@ -227,9 +202,7 @@ def test_the_queues_of_one_dead_connection_do_not_wait_for_another() -> None:
 
 def test_what_an_id_owned_before_it_left_is_no_second_instance() -> None:
     """It was started again, and then lost a connection: the process that is gone owns nothing."""
-    fleet = Fleet(**WITHOUT_MESSAGES)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(**WITHOUT_MESSAGES)
     fleet.leave("x")
     fleet.run(10)
     fleet.join("x")
@@ -243,9 +216,7 @@ def test_what_an_id_owned_before_it_left_is_no_second_instance() -> None:
 
 def test_what_an_id_owned_before_it_left_it_does_not_own_when_it_is_back() -> None:
     """It does not answer since, perhaps because it is asked through a dead connection."""
-    fleet = Fleet(**WITHOUT_MESSAGES)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(**WITHOUT_MESSAGES)
     assert fleet.finding("a0").owners == ("x",)
     fleet.leave("x")
     fleet.run(10)
@@ -255,9 +226,7 @@ def test_what_an_id_owned_before_it_left_it_does_not_own_when_it_is_back() -> No
 
 
 def test_what_starves_a_queue_for_longer_than_a_dead_connection_can_is_a_page_whatever_the_cause() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.ghost("x")
     fleet.run(240)
     assert {fleet.alert(kind).cause for _, kind in fleet.firing()} == {"SAME_CLIENT_ID"}
@@ -280,9 +249,7 @@ def assert_nobody_is_called(fleet: Fleet, dead: Instance, listed_s: float) -> No
 
 
 def test_a_restart_under_the_same_id_is_no_second_instance() -> None:
-    fleet = Fleet(**WITHOUT_MESSAGES)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(**WITHOUT_MESSAGES)
     (old,) = fleet.of("x")
     restart(fleet, old)
     assert_nobody_is_called(fleet, old, 125)
@@ -292,9 +259,7 @@ def test_a_restart_under_the_same_id_is_no_second_instance() -> None:
 @pytest.mark.parametrize("clock_behind_ms", [0, 20_000, 600_000])
 def test_the_share_of_the_connection_that_a_restart_left_calls_nobody_whatever_the_clock(clock_behind_ms: int) -> None:
     """The clock of the client's machine is behind: by its own words it started before the old process last answered."""
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     (old,) = fleet.of("x")
     restart(fleet, old).start_ts = T0 + 60_000 - clock_behind_ms
     assert_nobody_is_called(fleet, old, 125)
@@ -302,9 +267,7 @@ def test_the_share_of_the_connection_that_a_restart_left_calls_nobody_whatever_t
 
 def test_a_restart_while_a_dead_connection_is_listed_is_no_second_instance() -> None:
     """Brokers list the id twice before and after, by other addresses."""
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     dead = fleet.ghost("x")
     fleet.run(60)
     old = next(one for one in fleet.of("x") if one is not dead)
@@ -314,9 +277,7 @@ def test_a_restart_while_a_dead_connection_is_listed_is_no_second_instance() -> 
 
 
 def test_a_restart_under_the_same_id_goes_by_the_new_instance() -> None:
-    fleet = Fleet(**WITHOUT_MESSAGES)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(**WITHOUT_MESSAGES)
     (old,) = fleet.of("x")
     fleet.drop(old)
     (new,) = fleet.join("x")
@@ -327,18 +288,14 @@ def test_a_restart_under_the_same_id_goes_by_the_new_instance() -> None:
 
 
 def test_three_instances_are_told_from_two_start_times() -> None:
-    fleet = Fleet(**WITHOUT_MESSAGES)
-    fleet.join("x", "x", "x", "y")
-    fleet.run(120)
+    fleet = running(120, clients=("x", "x", "x", "y"), **WITHOUT_MESSAGES)
     assert fleet.firing() == {("T", "DUPLICATED"), ("T", "ORPHANED")}
     assert fleet.alert("DUPLICATED").cause == "SAME_CLIENT_ID"
 
 
 def test_a_second_instance_that_stops_answering_leaves_the_alert_open_and_stale_at_most() -> None:
     """Evidence that is lost in the middle never resolves an alert; two addresses go on proving it."""
-    fleet = Fleet(**WITHOUT_MESSAGES)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(**WITHOUT_MESSAGES)
     _, second = [*fleet.of("x"), *fleet.join("x")]
     fleet.run(100)
     second.answers = False

@@ -4,7 +4,7 @@ import pytest
 
 from schemas.facts import AlertFact
 from streaming.core.intake.client_versions import NAMES, named
-from tests.core.fleet import Fleet
+from tests.core.fleet import running
 from tests.core.test_member_facts import members
 
 
@@ -44,9 +44,7 @@ def test_what_is_no_ordinal_stands_for_itself(given: str | None, told: str | Non
 
 
 def test_members_and_pages_name_the_version_that_a_broker_tells_as_a_number() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y", heartbeat={"language": "JAVA", "version": "407"})
-    fleet.run(60)
+    fleet = running(how={"heartbeat": {"language": "JAVA", "version": "407"}})
     fleet.own("y", "a0 b0-3")
     fleet.run(120)
 

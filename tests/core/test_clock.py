@@ -10,7 +10,7 @@ from streaming.core.intake.clock import ClockVerdict
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import HELD_AT_MOST, Origin, Refused, take
-from tests.core.fleet import T0, Fleet, healthy
+from tests.core.fleet import T0, Fleet, running
 
 HOUR = 3600
 
@@ -41,7 +41,7 @@ def test_the_first_marker_is_the_clock() -> None:
 
 
 def test_one_late_marker_moves_nothing() -> None:
-    fleet = healthy(100)
+    fleet = running(100)
     before = len(fleet.facts)
     fleet.mark(at=70, brokers=())
     assert fleet.state.now == T0 + 100_000
@@ -50,7 +50,7 @@ def test_one_late_marker_moves_nothing() -> None:
 
 
 def test_one_marker_an_hour_ahead_moves_nothing_and_is_refused_at_the_next() -> None:
-    fleet = healthy(100)
+    fleet = running(100)
     before = len(fleet.facts)
     fleet.mark(at=100 + HOUR)
     assert fleet.state.now == T0 + 100_000
@@ -64,7 +64,7 @@ def test_one_marker_an_hour_ahead_moves_nothing_and_is_refused_at_the_next() -> 
 def test_what_is_refused_names_its_origin() -> None:
     state = new_state("c", "g")
     group = Group(state, DEFAULT_SETTINGS)
-    events = healthy(100).events
+    events = running(100).events
     marks = [event for event in events if isinstance(event, Round)]
     for event in events:
         take(group, event)
@@ -82,7 +82,7 @@ def _fields(event: Round) -> dict[str, object]:
 
 
 def test_an_outage_of_an_hour_costs_one_round() -> None:
-    fleet = healthy(100)
+    fleet = running(100)
     before = len(fleet.facts)
     fleet.now += HOUR
     for offsets in fleet.offsets.values():
@@ -99,7 +99,7 @@ def test_an_outage_of_an_hour_costs_one_round() -> None:
 
 
 def test_a_marker_that_waits_twice_counts_once() -> None:
-    fleet = healthy(100)
+    fleet = running(100)
     fleet.now += HOUR
     fleet.round()
     fleet.take(fleet.events[-1])
@@ -110,7 +110,7 @@ def test_a_marker_that_waits_twice_counts_once() -> None:
 
 
 def test_after_an_outage_reports_from_before_it_do_not_count() -> None:
-    fleet = healthy(100, report_every=0)
+    fleet = running(100, report_every=0)
     fleet.report("x")
     fleet.report("y")
     fleet.run(5)
@@ -122,7 +122,7 @@ def test_after_an_outage_reports_from_before_it_do_not_count() -> None:
 
 def test_a_marker_that_waits_is_believed_however_many_events_wait_before_it() -> None:
     """A large group says more in a round than may wait; after an outage its clock must go on all the same."""
-    fleet = healthy(100)
+    fleet = running(100)
     fleet.now += HOUR
     for _ in range(HELD_AT_MOST + 10):
         fleet.say_route()
@@ -132,7 +132,7 @@ def test_a_marker_that_waits_is_believed_however_many_events_wait_before_it() ->
 
 
 def test_rounds_far_apart_still_move_the_clock() -> None:
-    fleet = healthy(100, every=5)
+    fleet = running(100, every=5)
     fleet.every = 600
     fleet.run(600 * 3)
     assert fleet.state.now == T0 + 1_900_000
@@ -140,7 +140,7 @@ def test_rounds_far_apart_still_move_the_clock() -> None:
 
 @pytest.mark.slow("minutes and hours of a group are folded")
 def test_no_more_events_wait_than_may() -> None:
-    fleet = healthy(100)
+    fleet = running(100)
     fleet.now += HOUR
     for _ in range(HELD_AT_MOST):
         fleet.say_route()
@@ -152,7 +152,7 @@ def test_no_more_events_wait_than_may() -> None:
 
 
 def test_the_clock_never_runs_backwards_when_a_waiting_marker_is_only_a_little_ahead() -> None:
-    fleet = healthy(100)
+    fleet = running(100)
     for at in (121, 113, 118, 126, 131):
         fleet.join(f"joins before {at}")
         fleet.mark(at=at)
@@ -162,7 +162,7 @@ def test_the_clock_never_runs_backwards_when_a_waiting_marker_is_only_a_little_a
 
 
 def test_a_report_of_a_wrong_clock_is_refused_and_freezes_nothing() -> None:
-    fleet = healthy(100)
+    fleet = running(100)
     (x,) = fleet.of("x")
     fleet.report(x, at=fleet.now, answered_ts=T0 + HOUR * 1000, owned=())
     assert len(fleet.state.held_events) == 1
@@ -174,7 +174,7 @@ def test_a_report_of_a_wrong_clock_is_refused_and_freezes_nothing() -> None:
 
 @pytest.mark.parametrize(("ahead_ms", "counts"), [(10_000, True), (10_001, False)])
 def test_an_event_may_be_10_s_ahead_of_the_marker_that_follows(ahead_ms: int, counts: bool) -> None:
-    fleet = healthy(100)
+    fleet = running(100)
     fleet.take(
         AssignmentReport(schema=1, cluster="c", group="g", ts=T0 + 115_000 + ahead_ms, round=1, seq=fleet.seq,
                          source="test", client_id="x", answered=True, answered_ts=T0 + 115_000 + ahead_ms, start_ts=1)
@@ -202,7 +202,7 @@ def test_evidence_of_a_wrong_clock_before_the_first_marker_freezes_nothing() -> 
 
 
 def test_three_markers_in_order_far_behind_set_the_clock_back() -> None:
-    fleet = healthy(100)
+    fleet = running(100)
     fleet.mark(at=50)
     fleet.mark(at=55)
     assert fleet.state.now == T0 + 100_000
@@ -211,14 +211,14 @@ def test_three_markers_in_order_far_behind_set_the_clock_back() -> None:
 
 
 def test_markers_far_behind_and_out_of_order_are_merely_late() -> None:
-    fleet = healthy(100)
+    fleet = running(100)
     for at in (50, 45, 50, 40, 50, 50):
         fleet.mark(at=at)
     assert fleet.state.now == T0 + 100_000
 
 
 def test_a_marker_in_time_shows_that_those_behind_were_merely_late() -> None:
-    fleet = healthy(100)
+    fleet = running(100)
     fleet.mark(at=50)
     fleet.mark(at=55)
     fleet.run(5)
@@ -318,9 +318,7 @@ def test_an_alert_keeps_when_it_fired_so_that_its_page_does_not_come_again() -> 
 def test_an_alert_that_fired_in_what_is_now_the_future_still_ends() -> None:
     fleet = wrong_by_an_hour()
     fleet.run(60)
-    for one in fleet.instances:
-        one.is_pinned = False
-    fleet.balance()
+    fleet.thaw()
     fleet.run(120)
     assert fleet.firing() == set()
     ended = fleet.alert("DUPLICATED")
@@ -379,7 +377,7 @@ def set_clock(fleet: Fleet, ahead_s: float) -> None:
 @pytest.mark.parametrize(("back_s", "told_after_s"), [(60, 400), (180, 520), (200, 350), (HOUR, 350)])
 def test_a_listener_that_hangs_is_told_though_the_clock_is_set_back(back_s: int, told_after_s: int) -> None:
     """Nobody is called ten minutes later because a clock was set. After a small step it is later by the step."""
-    fleet = healthy(200)
+    fleet = running(200)
     fleet.hang("a0")
     fleet.run(280)
     set_clock(fleet, -back_s)
@@ -389,7 +387,7 @@ def test_a_listener_that_hangs_is_told_though_the_clock_is_set_back(back_s: int,
 
 @pytest.mark.parametrize("back_s", [60, 200, HOUR])
 def test_a_queue_that_stands_still_is_told_though_the_clock_is_set_back(back_s: int) -> None:
-    fleet = healthy(200)
+    fleet = running(200)
     fleet.stick("a0")
     fleet.run(60)
     set_clock(fleet, -back_s)
@@ -401,7 +399,7 @@ def test_a_queue_that_stands_still_is_told_though_the_clock_is_set_back(back_s: 
 @pytest.mark.parametrize("wrong_s", [20, 60, 100])
 def test_a_clock_that_is_ahead_for_a_while_makes_no_batch_longer(wrong_s: int, jump_s: int) -> None:
     """A batch of 250 s in all. While the clock is ahead it may look longer, but not when the clock is right again."""
-    fleet = healthy(300)
+    fleet = running(300)
     fleet.hang()
     fleet.run(30)
     set_clock(fleet, jump_s)
@@ -414,7 +412,7 @@ def test_a_clock_that_is_ahead_for_a_while_makes_no_batch_longer(wrong_s: int, j
 
 
 def test_a_hung_listener_stays_told_while_the_clock_is_set_back() -> None:
-    fleet = healthy(200)
+    fleet = running(200)
     fleet.hang("a0")
     fleet.run(400)
     assert fleet.firing() == {("T", "SLOW_CONSUMER")}

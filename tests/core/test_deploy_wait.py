@@ -4,7 +4,7 @@ import pytest
 
 from schemas.facts import AlertFact
 from streaming.core.allocation.averagely import AveragelyByCircle
-from tests.core.fleet import T0, Fleet, not_taken_over
+from tests.core.fleet import T0, Fleet, not_taken_over, running
 
 OLD, NEW = {"T": "a"}, {"T": "a || b"}
 
@@ -202,9 +202,7 @@ def test_two_processes_under_one_id_wait_for_no_deploy() -> None:
 @pytest.mark.parametrize("restarts", [1, 4])
 def test_a_deploy_after_all_have_started_and_some_were_restarted_is_one_too(restarts: int, rest: float) -> None:
     """Who starts in the morning replaces nobody: what follows is judged by itself."""
-    fleet = Fleet()
-    fleet.join("night", topics=OLD)
-    fleet.run(120)
+    fleet = running(120, clients=("night",), how={"topics": OLD})
     for n in range(8):
         fleet.join(f"old-{n}", topics=OLD)
         fleet.run(5)
@@ -251,9 +249,7 @@ def test_stall_that_outlasts_the_deploy_is_told() -> None:
 
 
 def test_stall_of_clients_that_do_not_answer_waits_for_nothing_without_a_deploy() -> None:
-    fleet = Fleet(report_every=0)
-    fleet.join("x", "y")
-    fleet.run(700)
+    fleet = running(700, report_every=0)
     fleet.stick("a0")
     fleet.run(90)
     assert fleet.firing() == {("T", "STALLED")}
@@ -279,9 +275,7 @@ def test_once_all_members_run_alike_again_nothing_else_waits_for_the_deploy(is_o
 @pytest.mark.slow("minutes and hours of a group are folded")
 def test_what_waited_beside_an_alert_waits_no_longer_when_that_one_fires() -> None:
     """Nine minutes are waited for since members differ, and not once more for what was found minutes later."""
-    fleet = Fleet(topics={"T": {"a": 14, "b": 14}})
-    fleet.join(*(f"old-{n}" for n in range(14)), topics=OLD)
-    fleet.run(700)
+    fleet = running(700, clients=[f"old-{n}" for n in range(14)], how={"topics": OLD}, topics={"T": {"a": 14, "b": 14}})
     for n in range(12):
         fleet.leave(f"old-{n}")
         fleet.run(10)

@@ -8,7 +8,7 @@ from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.group_status import REPEAT_STATUS_MS
 from streaming.core.settings import GroupRule, Settings
 from streaming.core.shard import fold
-from tests.core.fleet import Fleet, record_of
+from tests.core.fleet import Fleet, record_of, running
 from tests.said import why
 
 BROKEN = Settings(timing=DEFAULT_TIMING, groups=(GroupRule(group="bad", strategy="MACHINE_ROOM", params={"rooms": 7}),))
@@ -102,18 +102,14 @@ STATUSES = [
 
 @pytest.mark.parametrize(("change", "status"), STATUSES, ids=[status for _, status in STATUSES])
 def test_the_status_of_a_group(change: object, status: str) -> None:
-    fleet = Fleet(rate=0)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(rate=0)
     change(fleet)  # type: ignore[operator]
     fleet.run(120)
     assert fleet.status().status == status
 
 
 def test_a_group_settles_after_a_change() -> None:
-    fleet = Fleet(rate=0)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(rate=0)
     fleet.join("z", answers=False)
     fleet.run(10)
     assert fleet.status().status == "settling"
@@ -126,9 +122,7 @@ def test_a_status_is_told_when_it_changes_only() -> None:
 
 
 def test_a_group_at_rest_is_told_of_once_an_hour_and_only_while_its_rounds_come() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(120)
+    fleet = running(120)
     known = len(fleet.facts)
     fleet.idle(2 * 3600)
     told = fleet.facts[known:]

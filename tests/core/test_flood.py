@@ -13,7 +13,7 @@ from streaming.core.shard import CLUSTERS_AT_MOST, QUARANTINE_FACTS_AT_MOST, Fol
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
 from streaming.core.step import HELD_BYTES_AT_MOST, take
-from tests.core.fleet import T0, Fleet, record_of
+from tests.core.fleet import T0, record_of, running
 
 ZEROS = b"[" + b"0," * (MAX_RECORD_BYTES // 2 - 2) + b"0]"
 IN_ZEROS = MAX_RECORD_BYTES // 2 - 1
@@ -21,12 +21,6 @@ IN_ZEROS = MAX_RECORD_BYTES // 2 - 1
 
 def kafka(value: bytes, key: bytes = b"c/g", offset: int = 0) -> Record:
     return Record(key, value, len(value), None, T0, "events", 3, offset)
-
-
-def healthy(group: str = "g", cluster: str = "c") -> Fleet:
-    fleet = Fleet(group=group, cluster=cluster)
-    fleet.join("x", "y")
-    return fleet.run(60)
 
 
 def refused(facts: list[Fact]) -> list[QuarantineFact]:
@@ -52,7 +46,7 @@ def test_a_record_of_countless_elements_makes_few_facts_and_their_number_is_righ
 @pytest.mark.timeout(120)
 def test_sixty_such_records_harm_no_neighbour() -> None:
     flood = [kafka(ZEROS, offset=offset) for offset in range(60)]
-    g, h = healthy(), healthy("h")
+    g, h = running(), running(group="h")
     events = [record_of(event, 1_000 + n) for n, event in enumerate([*g.events, *h.events])]
     found = folded(*flood[:30], *events, *flood[30:])
     about_groups = [fact for fact in found.facts if not isinstance(fact.payload, QuarantineFact)]
@@ -79,7 +73,7 @@ def test_what_a_batch_refuses_beyond_the_most_is_one_fact_for_each_reason() -> N
 
 
 def test_good_events_among_countless_bad_ones_are_taken_all() -> None:
-    fleet = healthy()
+    fleet = running()
     good = [encode_event(event) for event in fleet.events]
     filler = b",".join([b"0"] * 200)
     records = [kafka(b"[" + filler + b"," + value + b"," + filler + b"]", offset=n) for n, value in enumerate(good)]
@@ -115,7 +109,7 @@ def test_made_up_clusters_are_counted_up_to_a_bound() -> None:
 
 
 def test_events_that_wait_for_the_clock_take_bounded_memory() -> None:
-    fleet = healthy()
+    fleet = running()
     ahead: list[AnyEvent] = [
         Heartbeat(
             schema=1, cluster="c", group="g", ts=T0 + 7_200_000, round=1, seq=n, source="ahead", broker_name="b",

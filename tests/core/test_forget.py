@@ -2,7 +2,7 @@
 
 from schemas.events import Forget
 from schemas.facts import AlertFact, Fact, MemberFact
-from tests.core.fleet import T0, Fleet, said
+from tests.core.fleet import T0, Fleet, running, said
 
 OPERATOR = "forget ops 7 1"
 
@@ -15,9 +15,7 @@ def forget(fleet: Fleet, at: float | None = None, source: str = OPERATOR) -> lis
 
 
 def retired() -> Fleet:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.leave("x", "y")
     fleet.run(200)
     assert fleet.firing() == {("", "NO_MEMBERS")}
@@ -42,9 +40,7 @@ def test_a_retired_group_does_not_nag_again_though_messages_keep_coming() -> Non
 
 
 def test_members_that_nobody_lists_are_dropped_and_those_that_live_stay() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y", "z")
-    fleet.run(60)
+    fleet = running(clients=("x", "y", "z"))
     fleet.leave("z")
     fleet.run(30)
     forget(fleet)
@@ -82,9 +78,7 @@ def test_it_waits_for_no_clock_and_comes_in_time_though_the_group_has_no_rounds_
 
 
 def test_the_same_one_again_later_ends_nothing() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     forget(fleet)
     again = fleet.events[-1]
     fleet.own("y", "")

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from schemas.facts import QueueFact
 from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
-from tests.core.fleet import Fleet
+from tests.core.fleet import Fleet, running
 
 SILENT = {"report_every": 0, "rate": 0}
 
@@ -74,9 +74,7 @@ def test_one_report_that_does_not_count_is_enough_to_wait() -> None:
 def test_a_report_counts_from_55_s_after_a_route_change_and_60_s_later_if_orderly(
     orderly: bool, answered: float, finding: str
 ) -> None:
-    fleet = Fleet(**SILENT)
-    fleet.join("x", "y", report={"orderly": orderly})
-    fleet.run(95)
+    fleet = running(95, how={"report": {"orderly": orderly}}, **SILENT)
     both_report(fleet, 95)
     fleet.route(a=4, b=6)
     fleet.run(5)  # the new route is seen at 100 s
@@ -120,9 +118,7 @@ def test_orderly_is_what_is_configured_else_what_the_group_or_a_client_says(
 @pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(("answered", "finding"), [(304.999, "SETTLING"), (305.0, "DUPLICATED")])
 def test_a_report_counts_from_175_s_after_a_broker_came_back(answered: float, finding: str) -> None:
-    fleet = Fleet(**SILENT)
-    fleet.join("x", "y")
-    fleet.run(50)
+    fleet = running(50, **SILENT)
     fleet.down.add("b")
     fleet.run(75)  # away from 55 s to 130 s
     fleet.restart_brokers("b")
@@ -136,9 +132,7 @@ def test_a_report_counts_from_175_s_after_a_broker_came_back(answered: float, fi
 @pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(("answered", "finding"), [(224.999, "SETTLING"), (225.0, "DUPLICATED")])
 def test_a_report_counts_from_175_s_after_a_broker_was_added(answered: float, finding: str) -> None:
-    fleet = Fleet({"T": {"a": 4}}, **SILENT)
-    fleet.join("x", "y")
-    fleet.run(45)
+    fleet = running(45, topics={"T": {"a": 4}}, **SILENT)
     fleet.route(a=4, b=4)
     fleet.run(5)
     fleet.own("y", "a0 b0-3")
@@ -152,9 +146,7 @@ def test_a_report_counts_from_175_s_after_a_broker_was_added(answered: float, fi
 @pytest.mark.parametrize(("answered", "finding"), [(154.999, "SETTLING"), (155.0, "ORPHANED")])
 def test_a_report_counts_from_55_s_after_a_topic_was_first_seen(answered: float, finding: str) -> None:
     """Its members learn of it by their route poll, one after the other; but what was there at first is old."""
-    fleet = Fleet(**SILENT)
-    fleet.join("x", "y", topics={"T": "*", "U": "*"})
-    fleet.run(95)
+    fleet = running(95, how={"topics": {"T": "*", "U": "*"}}, **SILENT)
     fleet.own("y", "", topic="U")
     fleet.route("U", a=1, b=1)
     fleet.run(answered - fleet.now)
@@ -166,9 +158,7 @@ def test_a_report_counts_from_55_s_after_a_topic_was_first_seen(answered: float,
 @pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize(("answered", "finding"), [(151.999, "SETTLING"), (152.0, "ORPHANED")])
 def test_or_since_a_member_owned_queues_of_it_before_its_route_came(answered: float, finding: str) -> None:
-    fleet = Fleet(**SILENT)
-    fleet.join("x", "y", topics={"T": "*", "U": "*"})
-    fleet.run(95)
+    fleet = running(95, how={"topics": {"T": "*", "U": "*"}}, **SILENT)
     fleet.own("x", "a0", topic="U")
     fleet.own("y", "", topic="U")
     fleet.report("x", 97)
@@ -181,9 +171,7 @@ def test_or_since_a_member_owned_queues_of_it_before_its_route_came(answered: fl
 
 
 def test_a_broker_that_misses_a_round_or_two_was_not_away() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(100)
+    fleet = running(100)
     before = len(fleet.facts)
     fleet.down.add("b")
     fleet.run(15)
@@ -193,9 +181,7 @@ def test_a_broker_that_misses_a_round_or_two_was_not_away() -> None:
 
 
 def test_a_queue_that_looks_right_is_a_match_before_the_grace_is_over() -> None:
-    fleet = Fleet(**SILENT)
-    fleet.join("x", "y")
-    fleet.run(5)
+    fleet = running(5, **SILENT)
     both_report(fleet, 6)
     fleet.run(5)
     assert set(fleet.findings().values()) == {"MATCH"}
@@ -282,9 +268,7 @@ def churning(fleet: Fleet, seconds: float) -> None:
 
 
 def test_a_queue_settles_for_at_most_three_times_the_grace() -> None:
-    fleet = Fleet(report_every=5, rate=0)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(report_every=5, rate=0)
     churning(fleet, 60)
     assert fleet.alerts("DUPLICATED") == []
     churning(fleet, 60)
@@ -294,9 +278,7 @@ def test_a_queue_settles_for_at_most_three_times_the_grace() -> None:
 
 def test_the_settle_limit_is_counted_from_when_the_queue_was_last_judged_by_evidence_that_counts() -> None:
     """Once a long fault is repaired, the next change has its grace again: old reports prove nothing."""
-    fleet = Fleet()
-    fleet.join("x", "y", "z")
-    fleet.run(60)
+    fleet = running(clients=("x", "y", "z"))
     fleet.own("y", "a0-3 b0-1")  # x's queues are consumed twice, for a long time
     fleet.run(300)
     assert fleet.firing() == {("T", "DUPLICATED")}

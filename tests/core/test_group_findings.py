@@ -7,7 +7,7 @@ from schemas.facts import AlertFact, GroupFact
 from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
 from streaming.core.state.members import expected_back_by
-from tests.core.fleet import T0, Fleet, healthy, said
+from tests.core.fleet import T0, Fleet, running, said
 
 ALWAYS_ON = Settings(timing=DEFAULT_TIMING, groups=(GroupRule(group="g", always_on=True),))
 
@@ -44,7 +44,7 @@ def test_members_must_subscribe_to_the_same_topics_with_the_same_filters(
 
 
 def test_an_inconsistent_subscription_fires_after_30_s_and_says_who_wants_what() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.of("x")[0].topics = {"T": "a"}
     fleet.run(90)
     alert = fleet.alert("INCONSISTENT_SUBSCRIPTION", None)
@@ -55,7 +55,7 @@ def test_an_inconsistent_subscription_fires_after_30_s_and_says_who_wants_what()
 
 
 def test_every_queue_may_match_while_messages_are_lost() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.of("x")[0].topics = {"T": "a"}
     fleet.run(90)
     assert set(fleet.findings().values()) == {"MATCH"}
@@ -121,9 +121,7 @@ def test_what_a_member_said_before_brokers_listed_it_twice_is_not_compared() -> 
 
 
 def test_what_a_member_said_before_it_was_started_again_is_not_compared() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y", topics={"T": "a"})
-    fleet.run(60)
+    fleet = running(how={"topics": {"T": "a"}})
     fleet.leave("x", "y")
     fleet.run(10)
     fleet.join("x", topics={"T": "b"}, answers=False)
@@ -158,7 +156,7 @@ def test_what_a_client_said_that_is_stopped_is_compared() -> None:
 def test_queues_that_are_written_and_cannot_be_read(
     route: dict[str, int | tuple[int, int, int]], cause: str | None, queues: list[tuple[str, int]]
 ) -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.route("T", **route)
     fleet.run(120)
     if cause is None:
@@ -171,7 +169,7 @@ def test_queues_that_are_written_and_cannot_be_read(
 
 
 def test_queues_that_cannot_be_read_do_no_harm_without_messages() -> None:
-    fleet = healthy(rate=0)
+    fleet = running(rate=0)
     fleet.route("T", a=(2, 4, 6), b=4)
     fleet.run(120)
     assert group_findings(fleet) == set()
@@ -181,7 +179,7 @@ def test_queues_that_cannot_be_read_do_no_harm_without_messages() -> None:
 
 
 def test_unreadable_queues_resolve_when_they_can_be_read_and_are() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.route("T", a=(2, 4, 6), b=4)
     fleet.run(120)
     fleet.route("T", a=4, b=4)
@@ -190,15 +188,13 @@ def test_unreadable_queues_resolve_when_they_can_be_read_and_are() -> None:
 
 
 def test_a_topic_that_nobody_subscribes_to_any_more_may_be_unreadable() -> None:
-    fleet = Fleet({"T": {"a": 4}, "U": {"a": (2, 4, 6)}})
-    fleet.join("x", topics={"T": "*"})
-    fleet.run(120)
+    fleet = running(120, clients=("x",), how={"topics": {"T": "*"}}, topics={"T": {"a": 4}, "U": {"a": (2, 4, 6)}})
     assert group_findings(fleet) == set()
 
 
 @pytest.mark.slow("minutes and hours of a group are folded")
 def test_unreadable_queues_of_a_group_that_is_gone_are_nobodys_concern() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.route("T", a=(2, 4, 6), b=4)
     fleet.run(120)
     fleet.leave("x", "y")
@@ -222,7 +218,7 @@ def test_nor_are_those_of_a_group_that_was_gone_before_it_was_first_seen() -> No
 
 @pytest.mark.slow("minutes and hours of a group are folded")
 def test_while_a_broker_is_silent_a_group_is_not_known_to_be_gone() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.route("T", a=(2, 4, 6), b=4)
     fleet.run(120)
     fleet.leave("x", "y")
@@ -235,7 +231,7 @@ def test_while_a_broker_is_silent_a_group_is_not_known_to_be_gone() -> None:
 
 
 def test_a_group_whose_members_all_left_is_a_warning_while_messages_wait() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.leave("x", "y")
     fleet.run(200)
     alert = fleet.alert("NO_MEMBERS", None)
@@ -246,7 +242,7 @@ def test_a_group_whose_members_all_left_is_a_warning_while_messages_wait() -> No
 
 
 def test_a_group_without_messages_may_be_empty() -> None:
-    fleet = healthy(rate=0)
+    fleet = running(rate=0)
     fleet.leave("x", "y")
     fleet.run(200)
     assert group_findings(fleet) == set()
@@ -266,7 +262,7 @@ def test_a_group_that_is_always_on_may_not_be_empty() -> None:
 
 
 def test_an_empty_group_is_no_news_after_an_hour() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.leave("x", "y")
     fleet.idle(3600)
     assert fleet.firing() == {("", "NO_MEMBERS")}
@@ -276,14 +272,14 @@ def test_an_empty_group_is_no_news_after_an_hour() -> None:
 
 @pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_group_that_is_always_on_is_news_for_ever() -> None:
-    fleet = healthy(settings=ALWAYS_ON)
+    fleet = running(settings=ALWAYS_ON)
     fleet.leave("x", "y")
     fleet.idle(2 * 3600)
     assert fleet.firing() == {("", "NO_MEMBERS")}
 
 
 def test_no_members_resolves_when_somebody_comes() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.leave("x", "y")
     fleet.run(200)
     fleet.join("x")
@@ -292,7 +288,7 @@ def test_no_members_resolves_when_somebody_comes() -> None:
 
 
 def test_nobody_is_missed_while_a_broker_is_not_covered() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.down.add("b")
     fleet.run(30)
     fleet.leave("x", "y")
@@ -301,7 +297,7 @@ def test_nobody_is_missed_while_a_broker_is_not_covered() -> None:
 
 
 def test_no_members_without_evidence_is_stale() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.leave("x", "y")
     fleet.run(200)
     fleet.down.add("b")
@@ -312,7 +308,7 @@ def test_no_members_without_evidence_is_stale() -> None:
 @pytest.mark.parametrize("settings", [None, ALWAYS_ON])
 def test_nobody_is_missed_while_offsets_move(settings: Settings | None) -> None:
     """Clients of a proxy in cluster mode: brokers do not list them, and know what they have consumed."""
-    fleet = healthy(settings=settings)
+    fleet = running(settings=settings)
     fleet.leave("x", "y")
     for _ in range(40):
         fleet.run(10)
@@ -324,7 +320,7 @@ def test_nobody_is_missed_while_offsets_move(settings: Settings | None) -> None:
 
 
 def test_offsets_that_the_last_member_stored_do_not_show_that_anybody_consumes() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.run(9)
     fleet.leave("x", "y")
     consume_some(fleet)
@@ -463,7 +459,7 @@ def come_and_go(fleet: Fleet, times: int) -> None:
 
 
 def test_more_than_six_changes_in_five_minutes_are_a_storm() -> None:
-    fleet = healthy(320)
+    fleet = running(320)
     come_and_go(fleet, 3)
     assert group_findings(fleet) == set()
     fleet.join("z")
@@ -476,7 +472,7 @@ def test_more_than_six_changes_in_five_minutes_are_a_storm() -> None:
 
 
 def test_a_client_that_was_restarted_twice_and_is_then_stopped_for_good_is_no_storm() -> None:
-    fleet = healthy(320, clients="stuvwxyz")
+    fleet = running(320, clients="stuvwxyz")
     for _ in range(2):
         fleet.leave("z")
         fleet.run(15)
@@ -499,7 +495,7 @@ def test_of_two_members_a_deploy_and_its_rollback_are_no_storm_and_two_that_cras
     both: int, is_storm: bool
 ) -> None:
     """In each case one of them is restarted once more by itself, within five minutes."""
-    fleet = healthy(320)
+    fleet = running(320)
     for _ in range(both):
         start_again(fleet, "x", "y")
     start_again(fleet, "x")
@@ -507,7 +503,7 @@ def test_of_two_members_a_deploy_and_its_rollback_are_no_storm_and_two_that_cras
 
 
 def test_a_storm_is_over_when_five_minutes_have_passed() -> None:
-    fleet = healthy(320)
+    fleet = running(320)
     come_and_go(fleet, 5)
     assert fleet.firing() == {("", "REBALANCE_STORM")}
     fleet.run(320)
@@ -516,9 +512,7 @@ def test_a_storm_is_over_when_five_minutes_have_passed() -> None:
 
 def test_a_deploy_of_many_is_no_storm() -> None:
     """Many change, each of them once: who comes and goes again and again makes a storm."""
-    fleet = Fleet()
-    fleet.join(*(f"old-{n}" for n in range(8)))
-    fleet.run(320)
+    fleet = running(320, clients=[f"old-{n}" for n in range(8)])
     for n in range(8):
         fleet.join(f"new-{n}")
         fleet.run(10)
@@ -574,9 +568,7 @@ def test_one_process_that_is_started_again_and_again_is_a_storm_with_any_other_a
 
 
 def test_a_deploy_and_its_rollback_of_containers_of_one_address_are_no_storm_when_all_are_stopped_then() -> None:
-    fleet = Fleet()
-    fleet.join("172.17.0.1@0", "172.17.0.1@1")
-    fleet.run(320)
+    fleet = running(320, clients=("172.17.0.1@0", "172.17.0.1@1"))
     for n in range(4):
         fleet.leave(f"172.17.0.1@{n}")
         fleet.run(10)
@@ -598,9 +590,7 @@ def restart(fleet: Fleet, client_id: str) -> None:
 
 
 def test_more_members_than_queues_are_idle() -> None:
-    fleet = Fleet({"T": {"a": 1, "b": 1}})
-    fleet.join("x", "y", "z")
-    fleet.run(60)
+    fleet = running(clients=("x", "y", "z"), topics={"T": {"a": 1, "b": 1}})
     assert group_findings(fleet) == {("T", "IDLE_MEMBERS")}
     assert fleet.status().counts["IDLE_MEMBERS"] == 1
     assert fleet.status().status == "healthy"
@@ -608,16 +598,12 @@ def test_more_members_than_queues_are_idle() -> None:
 
 
 def test_as_many_members_as_queues_are_not_idle() -> None:
-    fleet = Fleet({"T": {"a": 2, "b": 1}})
-    fleet.join("x", "y", "z")
-    fleet.run(60)
+    fleet = running(clients=("x", "y", "z"), topics={"T": {"a": 2, "b": 1}})
     assert group_findings(fleet) == set()
 
 
 def test_broadcasting_members_are_never_idle() -> None:
-    fleet = Fleet({"T": {"a": 1}})
-    fleet.join("x", "y", "z", report={"message_model": "BROADCASTING"})
-    fleet.run(60)
+    fleet = running(clients=("x", "y", "z"), how={"report": {"message_model": "BROADCASTING"}}, topics={"T": {"a": 1}})
     assert group_findings(fleet) == set()
 
 
@@ -629,9 +615,7 @@ def test_nothing_is_said_of_a_group_that_is_excluded() -> None:
 
 
 def test_of_an_id_that_is_listed_twice_one_report_tells_what_it_subscribes_to() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(40)
+    fleet = running(40)
     fleet.ghost("y")
     fleet.of("y")[0].topics = {"T": "TagA"}
     fleet.run(60)

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from schemas.facts import GroupFact
 from streaming.core.waiting import CHANGED_SHARE, LEAST_CHANGE, MOST_QUEUES, TELL_GROUP_WAITING_MS
-from tests.core.fleet import Fleet, healthy
+from tests.core.fleet import Fleet, running
 
 
 def told(fleet: Fleet) -> list[tuple[int, GroupFact]]:
@@ -23,7 +23,7 @@ def fall_behind(fleet: Fleet, each: int) -> None:
 
 
 def test_a_healthy_group_says_how_much_waits_for_it() -> None:
-    fleet = healthy().run(120)
+    fleet = running().run(120)
     fall_behind(fleet, 1_000)
     fleet.run(TELL_GROUP_WAITING_MS // 1000 + 60)
     ts, fact = told(fleet)[-1]
@@ -40,7 +40,7 @@ def test_a_healthy_group_says_how_much_waits_for_it() -> None:
 
 
 def test_news_of_it_come_at_most_every_five_minutes() -> None:
-    fleet = healthy().run(120)
+    fleet = running().run(120)
     for _ in range(60):
         fall_behind(fleet, 500)
         fleet.run(60)
@@ -50,7 +50,7 @@ def test_news_of_it_come_at_most_every_five_minutes() -> None:
 
 
 def test_a_group_that_keeps_up_says_it_once_an_hour() -> None:
-    fleet = healthy().run(120)
+    fleet = running().run(120)
     before = len(told(fleet))
     fleet.run(3_000)
     assert len(told(fleet)) == before

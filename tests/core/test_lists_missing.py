@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.facts import GroupFact
-from tests.core.fleet import T0, Fleet, healthy
+from tests.core.fleet import T0, Fleet, running
 
 GAP = 25
 
@@ -30,7 +30,7 @@ def first_fired(fleet: Fleet, kind: str) -> float:
 @pytest.mark.parametrize("period", [40, 60, 85, 120, 175])
 @pytest.mark.parametrize("fault", ["STALLED", "DUPLICATED", "ORPHANED"])
 def test_faults_are_told_while_lists_are_missing_now_and_then(fault: str, period: float, offsets: bool) -> None:
-    fleet = healthy()
+    fleet = running()
     if fault == "STALLED":
         fleet.stick("b1")
     else:
@@ -42,7 +42,7 @@ def test_faults_are_told_while_lists_are_missing_now_and_then(fault: str, period
 @pytest.mark.parametrize("offsets", [True, False], ids=["offsets are told", "nor offsets"])
 @pytest.mark.parametrize("period", [40, 85, 175])
 def test_a_healthy_group_is_healthy_or_unknown_and_alerts_nothing(period: float, offsets: bool) -> None:
-    fleet = with_gaps(healthy(), period, 600, offsets)
+    fleet = with_gaps(running(), period, 600, offsets)
     told = {fact.payload.status for fact in fleet.told(GroupFact) if fact.ts > T0 + 60_000}
     assert told == {"healthy", "unknown"}
     assert fleet.alerts() == []
@@ -51,7 +51,7 @@ def test_a_healthy_group_is_healthy_or_unknown_and_alerts_nothing(period: float,
 @pytest.mark.parametrize("gap", [30, 100, 170])
 def test_a_stall_neither_goes_on_nor_begins_again_while_the_list_is_missing(gap: float) -> None:
     """40 s before and 20 s that the last list is believed for make 60; the time in which nothing is known does not."""
-    fleet = healthy()
+    fleet = running()
     fleet.stick("b1")
     fleet.run(30)
     fleet.no_lists = {"b"}
@@ -66,7 +66,7 @@ def test_a_stall_neither_goes_on_nor_begins_again_while_the_list_is_missing(gap:
 
 
 def test_what_moves_while_the_list_is_missing_does_not_stand_still() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.stick("b1")
     fleet.run(40)
     fleet.no_lists = {"b"}
@@ -81,9 +81,7 @@ def test_what_moves_while_the_list_is_missing_does_not_stand_still() -> None:
 
 @pytest.mark.parametrize("gap", [25, 60, 150])
 def test_messages_that_come_while_nothing_is_known_have_not_waited_all_that_time(gap: float) -> None:
-    fleet = Fleet(rate=0)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(rate=0)
     fleet.no_lists = fleet.no_offsets = {"b"}
     fleet.run(gap)
     fleet.no_lists = fleet.no_offsets = set()
@@ -98,7 +96,7 @@ def test_messages_that_come_while_nothing_is_known_have_not_waited_all_that_time
 @pytest.mark.parametrize("gap", [30, 60, 120])
 def test_a_broker_that_nobody_reaches_for_a_time_gives_its_clients_time_to_come_back(gap: float) -> None:
     """Their pulls time out after 30 s, and begin again 3 s later (pullTimeDelayMillsWhenException)."""
-    fleet = healthy()
+    fleet = running()
     fleet.no_lists = fleet.no_offsets = {"b"}
     fleet.stick("b0-3")
     fleet.run(gap)
@@ -133,7 +131,7 @@ def test_messages_that_waited_before_such_a_time_do_not_count_it_as_a_stall(gap:
 
 
 def test_one_that_lists_others_as_those_that_answered_all_along_do_was_not_restarted() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.join("z")
     fleet.run(60)
     fleet.no_lists = {"b"}
@@ -150,7 +148,7 @@ def test_one_that_lists_others_as_those_that_answered_all_along_do_was_not_resta
 
 @pytest.mark.parametrize("heard", [(), ("x",)], ids=["nobody", "one of two"])
 def test_one_that_lists_fewer_than_before_was_restarted(heard: tuple[str, ...]) -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.down = {"b"}
     fleet.run(60)
     fleet.down = set()
@@ -164,7 +162,7 @@ def test_one_that_lists_fewer_than_before_was_restarted(heard: tuple[str, ...]) 
 
 
 def test_one_that_misses_a_member_that_the_others_list_is_not_excused_by_them() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.no_lists = {"b"}
     fleet.run(30)
     fleet.of("y")[0].brokers = ("a",)
@@ -175,9 +173,7 @@ def test_one_that_misses_a_member_that_the_others_list_is_not_excused_by_them() 
 
 @pytest.mark.parametrize("hosts", [{"a": 4, "b": 4}, {"b": 4}], ids=["two brokers", "one"])
 def test_one_that_name_servers_dropped_was_restarted_though_its_members_are_back(hosts: dict[str, int]) -> None:
-    fleet = Fleet({"T": hosts})
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(topics={"T": hosts})
     fleet.down = {"b"}
     fleet.run(10)
     fleet.route("T", **{name: n for name, n in hosts.items() if name != "b"})
@@ -189,7 +185,7 @@ def test_one_that_name_servers_dropped_was_restarted_though_its_members_are_back
 
 
 def test_a_group_without_members_grows_no_younger_while_a_list_is_missing() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.leave("x", "y")
     left = fleet.now
     with_gaps(fleet, 60, 240)
@@ -198,9 +194,7 @@ def test_a_group_without_members_grows_no_younger_while_a_list_is_missing() -> N
 
 def test_one_that_lacks_one_of_many_was_not_restarted() -> None:
     """One member left while the list was missing. A stall of another's queue is told as soon as ever."""
-    fleet = Fleet({"T": {"a": 6}})
-    fleet.join("x", "y", "z", "u", "v", "w")
-    fleet.run(60)
+    fleet = running(clients=("x", "y", "z", "u", "v", "w"), topics={"T": {"a": 6}})
     fleet.no_lists = {"a"}
     fleet.run(20)
     fleet.leave("w")

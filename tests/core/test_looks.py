@@ -6,7 +6,7 @@ from schemas.facts import AlertFact
 from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
 from streaming.core.shard import fold
-from tests.core.fleet import Fleet, record_of
+from tests.core.fleet import Fleet, record_of, running
 
 
 def left(fleet: Fleet) -> Fleet:
@@ -60,9 +60,7 @@ def test_a_known_group_whose_consumers_have_stopped_calls_somebody() -> None:
 
 
 def test_an_alert_that_fired_is_stale_and_then_gone() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.own("y", "a0 b0-3")
     fleet.run(120)
     assert fleet.firing() == {("T", "DUPLICATED")}

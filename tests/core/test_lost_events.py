@@ -11,7 +11,7 @@ from schemas.facts import AlertFact, EventsLostFact, Fact, QueueFact
 from streaming.core.alerts.phases import AlertReason
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import fold
-from tests.core.fleet import T0, Fleet, healthy, record_of
+from tests.core.fleet import T0, Fleet, record_of, running
 from tests.said import why
 
 pytestmark = pytest.mark.slow("minutes and hours of a group are folded")
@@ -33,7 +33,7 @@ def states(fleet: Fleet, kind: str) -> list[tuple[str, str]]:
 
 
 def test_a_gap_in_a_producers_numbers_is_told() -> None:
-    fleet = healthy()
+    fleet = running()
     expected = fleet.seq
     lose_events(fleet, 3)
     fleet.run(10)
@@ -42,7 +42,7 @@ def test_a_gap_in_a_producers_numbers_is_told() -> None:
 
 
 def test_after_a_loss_what_a_producer_that_tells_no_changes_said_is_unknown_until_it_is_said_again() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.tells_changes = False
     fleet.run(5)
     lose_events(fleet)
@@ -55,7 +55,7 @@ def test_after_a_loss_what_a_producer_that_tells_no_changes_said_is_unknown_unti
 
 
 def test_a_duplicate_and_an_old_event_are_no_loss() -> None:
-    fleet = healthy()
+    fleet = running()
     before = len(fleet.facts)
     for event in fleet.events[-20:]:
         fleet.take(event)
@@ -64,7 +64,7 @@ def test_a_duplicate_and_an_old_event_are_no_loss() -> None:
 
 
 def test_a_producer_that_restarts_counts_from_anywhere() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.source, fleet.seq = "another life", 7
     fleet.run(30)
     fleet.source, fleet.seq = "a third", 0
@@ -73,7 +73,7 @@ def test_a_producer_that_restarts_counts_from_anywhere() -> None:
 
 
 def test_two_producers_count_each_for_itself() -> None:
-    fleet = healthy()
+    fleet = running()
     for life in range(5):
         fleet.source, fleet.seq, kept = "tap", life * 1000, fleet.seq
         fleet.run(5)
@@ -83,7 +83,7 @@ def test_two_producers_count_each_for_itself() -> None:
 
 
 def test_the_number_of_producers_that_are_remembered_is_bounded() -> None:
-    fleet = healthy()
+    fleet = running()
     for number in range(50):
         fleet.source, fleet.seq = f"life {number}", 0
         fleet.run(5)
@@ -92,7 +92,7 @@ def test_the_number_of_producers_that_are_remembered_is_bounded() -> None:
 
 
 def test_a_producer_that_goes_on_is_not_forgotten_for_others_that_come_and_go() -> None:
-    fleet = healthy()
+    fleet = running()
     for number in range(50):
         kept = fleet.seq
         fleet.source, fleet.seq = f"life {number}", 0
@@ -106,7 +106,7 @@ def test_a_producer_that_goes_on_is_not_forgotten_for_others_that_come_and_go() 
 
 
 def test_an_open_alert_outlives_a_loss_of_events() -> None:
-    fleet = healthy(rate=0)
+    fleet = running(rate=0)
     fleet.tells_changes = False
     fleet.own("y", "a0 b0-3")
     fleet.run(60)
@@ -120,7 +120,7 @@ def test_an_open_alert_outlives_a_loss_of_events() -> None:
 
 def test_a_stall_outlives_a_loss_of_events() -> None:
     """Its clock starts afresh, but until the queue is seen to move nobody says that it does."""
-    fleet = healthy()
+    fleet = running()
     fleet.stick()
     fleet.run(100)
     assert fleet.firing() == {("T", "STALLED")}
@@ -134,7 +134,7 @@ def test_a_stall_outlives_a_loss_of_events() -> None:
 
 
 def test_an_inconsistent_subscription_outlives_a_loss_of_events() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.of("x")[0].topics = {"T": "a"}
     fleet.run(60)
     assert fleet.firing() == {("", "INCONSISTENT_SUBSCRIPTION")}
@@ -168,7 +168,7 @@ def fired_at(facts: list[Fact]) -> dict[str, float]:
 
 def in_trouble(kind: str) -> Fleet:
     """From second 60 on, for ten minutes."""
-    fleet = healthy(rate=0 if kind in ("DUPLICATED", "ORPHANED") else 4)
+    fleet = running(rate=0 if kind in ("DUPLICATED", "ORPHANED") else 4)
     if kind == "STALLED":
         fleet.stick("a1")
     else:
@@ -199,7 +199,7 @@ def test_with_one_event_in_a_hundred_lost_faults_are_found(kind: str) -> None:
 
 
 def test_with_an_event_lost_every_20_s_a_healthy_group_pages_nobody() -> None:
-    fleet = healthy().run(600)
+    fleet = running().run(600)
     for seed in range(20):
         facts = arriving(fleet.events, one_every(fleet.events, 20, seed))
         assert fired_at(facts) == {}
@@ -207,7 +207,7 @@ def test_with_an_event_lost_every_20_s_a_healthy_group_pages_nobody() -> None:
 
 
 def test_a_loss_leaves_alone_what_it_cannot_hide() -> None:
-    fleet = healthy()
+    fleet = running()
     told = len(fleet.facts)
     lose_events(fleet)
     fleet.run(120)
@@ -216,7 +216,7 @@ def test_a_loss_leaves_alone_what_it_cannot_hide() -> None:
 
 
 def test_losses_do_not_stop_the_clock_of_a_stall() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.stick()
     for _ in range(16):
         lose_events(fleet)
@@ -225,7 +225,7 @@ def test_losses_do_not_stop_the_clock_of_a_stall() -> None:
 
 
 def test_a_copy_of_a_route_that_got_lost_with_a_change_is_missed_at_the_next_marker() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.route("T", a=4, b=3)
     fleet.round()
     events = [event for event in fleet.events[-40:] if isinstance(event, TopicRoute) and event.ts == T0 + 65_000]
@@ -241,7 +241,7 @@ def test_a_copy_of_a_route_that_got_lost_with_a_change_is_missed_at_the_next_mar
 
 
 def test_a_copy_that_repeats_the_route_may_get_lost() -> None:
-    fleet = healthy().run(200)
+    fleet = running().run(200)
     copies = [index for index, event in enumerate(fleet.events) if isinstance(event, TopicRoute)]
     (lost,) = [fact for fact in arriving(fleet.events, {copies[2]}) if fact.ts > T0 + 60_000]
     assert isinstance(lost.payload, EventsLostFact)
@@ -249,9 +249,7 @@ def test_a_copy_that_repeats_the_route_may_get_lost() -> None:
 
 def test_a_list_that_was_another_in_a_marker_that_got_lost_gives_its_grace() -> None:
     """x gives half of its queues to one that comes and goes between two markers that arrive."""
-    fleet = Fleet()
-    fleet.join("x")
-    fleet.run(100)
+    fleet = running(100, clients=("x",))
     fleet.join("y")
     first = len(fleet.events)
     fleet.round()
@@ -272,7 +270,7 @@ def test_a_list_that_was_another_in_a_marker_that_got_lost_gives_its_grace() -> 
 
 
 def test_what_comes_late_and_fills_the_gap_is_no_loss() -> None:
-    fleet = healthy()
+    fleet = running()
     told = len(fleet.facts)
     left = len(fleet.events)
     fleet.run(60)
@@ -284,7 +282,7 @@ def test_what_comes_late_and_fills_the_gap_is_no_loss() -> None:
 
 
 def test_a_gap_that_is_filled_in_part_tells_what_is_still_missing() -> None:
-    fleet = healthy()
+    fleet = running()
     first = fleet.seq
     lose_events(fleet, 5)
     fleet.round()
@@ -297,7 +295,7 @@ def test_a_gap_that_is_filled_in_part_tells_what_is_still_missing() -> None:
 
 
 def test_the_number_of_gaps_that_are_remembered_is_bounded() -> None:
-    fleet = healthy()
+    fleet = running()
     for _ in range(100):
         lose_events(fleet)
         fleet.say_progress()
@@ -345,7 +343,7 @@ def test_whatever_gets_lost_a_healthy_group_that_restarts_its_clients_pages_nobo
 
 
 def test_a_broker_that_is_lost_and_comes_back_alarms_nobody() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.down.add("b")
     fleet.run(60)
     assert set(fleet.findings().values()) == {"UNKNOWN"}
@@ -359,7 +357,7 @@ def test_a_broker_that_is_lost_and_comes_back_alarms_nobody() -> None:
 
 
 def test_a_broker_that_comes_back_has_175_s_for_its_members_to_come_back_to_it() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.down.add("b")
     fleet.run(60)
     fleet.restart_brokers("b")
@@ -372,7 +370,7 @@ def test_a_broker_that_comes_back_has_175_s_for_its_members_to_come_back_to_it()
 
 def test_what_clients_do_when_a_broker_is_gone_is_judged_only_once_the_loss_is_known() -> None:
     """The name server drops a broker that dies at once: clients share out the rest before a round notices."""
-    fleet = healthy()
+    fleet = running()
     fleet.own("y", "b0-2")
     fleet.run(60)
     assert [queue.queue_id for queue in fleet.alert("ORPHANED").queues] == [3]
@@ -391,7 +389,7 @@ def test_what_clients_do_when_a_broker_is_gone_is_judged_only_once_the_loss_is_k
 
 
 def test_a_missed_poll_does_not_end_what_is_found() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.own("y", "b0-2")
     fleet.run(60)
     told = len(fleet.facts)
@@ -405,7 +403,7 @@ def test_a_missed_poll_does_not_end_what_is_found() -> None:
 
 
 def test_the_clock_of_a_stall_starts_afresh_when_a_broker_was_restarted() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.stick()
     fleet.run(50)
     fleet.down.update("ab")
@@ -418,7 +416,7 @@ def test_the_clock_of_a_stall_starts_afresh_when_a_broker_was_restarted() -> Non
 
 
 def test_a_missed_poll_does_not_stop_the_clock_of_a_stall() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.stick()
     fleet.run(30)
     fleet.down.update("ab")
@@ -429,7 +427,7 @@ def test_a_missed_poll_does_not_stop_the_clock_of_a_stall() -> None:
 
 
 def test_a_stall_outlives_its_broker_being_away() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.stick()
     fleet.run(100)
     assert fleet.firing() == {("T", "STALLED")}
@@ -442,7 +440,7 @@ def test_a_stall_outlives_its_broker_being_away() -> None:
 
 
 def test_offsets_that_have_not_been_heard_for_3_minutes_prove_nothing() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.stick()
     fleet.run(50)
     fleet.progress_every = 0
@@ -455,7 +453,7 @@ def test_offsets_that_have_not_been_heard_for_3_minutes_prove_nothing() -> None:
 
 
 def test_a_stall_without_news_of_offsets_is_stale_not_over() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.stick()
     fleet.run(100)
     fleet.progress_every = 0
@@ -465,7 +463,7 @@ def test_a_stall_without_news_of_offsets_is_stale_not_over() -> None:
 
 
 def test_a_broker_that_no_route_names_any_more_is_given_up() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.route("T", a=4)
     fleet.down.add("b")
     fleet.run(400)
@@ -477,7 +475,7 @@ def test_a_broker_that_no_route_names_any_more_is_given_up() -> None:
 
 
 def test_a_route_that_is_gone_with_its_brokers_resolves_nothing() -> None:
-    fleet = healthy(rate=0)
+    fleet = running(rate=0)
     fleet.own("y", "a0 b0-3")
     fleet.run(60)
     assert fleet.firing() == {("T", "DUPLICATED")}
@@ -490,7 +488,7 @@ def test_a_route_that_is_gone_with_its_brokers_resolves_nothing() -> None:
 
 
 def test_a_topic_that_was_deleted_takes_its_queues_along() -> None:
-    fleet = healthy(rate=0)
+    fleet = running(rate=0)
     fleet.own("y", "a0 b0-3")
     fleet.run(60)
     fleet.route("U", a=1, b=1)  # keeps the brokers in the fleet

@@ -10,7 +10,7 @@ from streaming.core.retention import KEEP_LEFT_CLIENT_MS
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState
 from streaming.core.state.packing import pack
-from tests.core.fleet import T0, Fleet
+from tests.core.fleet import T0, Fleet, running
 
 
 def members(fleet: Fleet) -> list[MemberFact]:
@@ -173,9 +173,7 @@ def test_a_queue_that_is_in_no_route_and_no_alert_is_forgotten() -> None:
 
 def test_places_stay_consistent_when_something_is_forgotten() -> None:
     """The queues of an open alert, of reports and of owners are the same before and after."""
-    fleet = Fleet(rate=0)
-    fleet.join("gone")
-    fleet.run(10)
+    fleet = running(10, clients=("gone",), rate=0)
     fleet.join("x", "y")
     fleet.leave("gone")
     fleet.own("y", "a0 b0-3")

@@ -5,7 +5,7 @@ import pytest
 from schemas.facts import AlertFact, GroupFact
 from streaming.core.intake.topic_routes import KEEP_ROUTE_COPY_MS
 from streaming.core.state.packing import pack, unpack
-from tests.core.fleet import Fleet, healthy, said
+from tests.core.fleet import Fleet, running, said
 from tests.said import why
 
 MORE, LESS = {"a": 4, "b": 4}, {"a": 2, "b": 2}
@@ -36,7 +36,7 @@ def reasons(fleet: Fleet) -> set[str | None]:
 @pytest.mark.parametrize("lag", [30, 60, 90, 120])
 @pytest.mark.parametrize("ours", [True, False], ids=["ours lags", "another lags"])
 def test_a_shrink_that_a_name_server_learns_late_calls_nobody(lag: int, ours: bool) -> None:
-    fleet = healthy(300)
+    fleet = running(300)
     fleet.rate = 0  # nobody may write to what nobody can read
     lags(fleet, LESS if ours else MORE, **(MORE if ours else LESS))
     shrunk(fleet).run(lag)
@@ -52,7 +52,7 @@ def test_a_shrink_that_a_name_server_learns_late_calls_nobody(lag: int, ours: bo
 @pytest.mark.parametrize("lag", [30, 60, 90, 120])
 def test_an_expansion_that_a_name_server_learns_late_calls_nobody(lag: int) -> None:
     """Though messages wait in the new queues until the clients that go by the old copy learn of them."""
-    fleet = healthy(300)
+    fleet = running(300)
     for one in fleet.instances:
         one.knows_route = False
     lags(fleet, MORE, a=6, b=6)
@@ -69,7 +69,7 @@ def test_an_expansion_that_a_name_server_learns_late_calls_nobody(lag: int) -> N
 
 
 def test_queues_that_some_copy_lacks_are_unknown_and_the_group_is_not_healthy() -> None:
-    fleet = healthy(300)
+    fleet = running(300)
     fleet.rate = 0
     lags(fleet, LESS, **MORE)
     shrunk(fleet).run(400)
@@ -82,7 +82,7 @@ def test_queues_that_some_copy_lacks_are_unknown_and_the_group_is_not_healthy() 
 
 
 def test_messages_that_wait_while_name_servers_go_on_to_differ_are_told_with_who_has_what() -> None:
-    fleet = healthy(300)
+    fleet = running(300)
     lags(fleet, LESS, **MORE)
     shrunk(fleet).run(600)
     assert fleet.firing() == {("T", "STALLED")}
@@ -93,7 +93,7 @@ def test_messages_that_wait_while_name_servers_go_on_to_differ_are_told_with_who
 
 
 def test_a_queue_that_two_own_is_told_though_name_servers_differ() -> None:
-    fleet = healthy(300)
+    fleet = running(300)
     lags(fleet, LESS, **MORE)
     fleet.own("x", "a0-3 b3")
     fleet.run(400)
@@ -101,7 +101,7 @@ def test_a_queue_that_two_own_is_told_though_name_servers_differ() -> None:
 
 
 def test_a_queue_of_every_copy_that_nobody_owns_is_told() -> None:
-    fleet = healthy(300)
+    fleet = running(300)
     fleet.rate = 0
     lags(fleet, LESS, **MORE)
     fleet.own("x", "a0")
@@ -111,7 +111,7 @@ def test_a_queue_of_every_copy_that_nobody_owns_is_told() -> None:
 
 
 def test_a_copy_that_lacks_a_broker_says_nothing_of_its_queues() -> None:
-    fleet = healthy(300)
+    fleet = running(300)
     lags(fleet, PARTIAL, **MORE)
     fleet.run(400)
     assert fleet.fired() == set()
@@ -125,7 +125,7 @@ def test_a_copy_that_lacks_a_broker_says_nothing_of_its_queues() -> None:
 @pytest.mark.parametrize("other", [LESS, PARTIAL], ids=["fewer queues", "a broker less"])
 @pytest.mark.parametrize("every", [10, 30, 50])
 def test_copies_that_take_turns_call_nobody_and_hide_no_fault_for_ever(other: dict[str, int], every: int) -> None:
-    fleet = healthy(300)
+    fleet = running(300)
     known = dict(fleet.routes)
     for turn in range(700 // every):
         fleet.routes["T"] = {name: (n, n, 6) for name, n in (other if turn % 2 else MORE).items()}
@@ -141,7 +141,7 @@ def test_copies_that_take_turns_call_nobody_and_hide_no_fault_for_ever(other: di
 
 
 def test_copies_that_took_turns_are_forgotten_once_one_is_given_for_long() -> None:
-    fleet = healthy(300)
+    fleet = running(300)
     for copy in (LESS, MORE, LESS, MORE):
         lags(fleet, **copy)
         fleet.run(10)
@@ -152,7 +152,7 @@ def test_copies_that_took_turns_are_forgotten_once_one_is_given_for_long() -> No
 
 
 def test_a_broker_that_restarts_again_and_again_is_no_disagreement() -> None:
-    fleet = healthy(300)
+    fleet = running(300)
     for _ in range(3):
         fleet.down = {"b"}
         lags(fleet, **PARTIAL)
@@ -164,7 +164,7 @@ def test_a_broker_that_restarts_again_and_again_is_no_disagreement() -> None:
 
 
 def test_copies_outlive_a_checkpoint() -> None:
-    fleet = healthy(300)
+    fleet = running(300)
     lags(fleet, LESS, **MORE)
     fleet.restart()
     copies = unpack(pack(fleet.state)).topics[0].copies

@@ -9,7 +9,7 @@ from schemas.observed import OffsetBack, OffsetsBack
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.state.packing import pack, unpack
 from streaming.core.state.restore import GroupSeed, SeedAlert, restore
-from tests.core.fleet import T0, Fleet, healthy, queues, said
+from tests.core.fleet import T0, Fleet, queues, running, said
 from tests.core.test_clock import set_clock
 from tests.core.test_polled import Popping
 
@@ -20,7 +20,7 @@ LONG_AGO = T0 - 3_600_000  # when the last consumed message was stored
 
 def driven(*, behind: int = 0) -> Fleet:
     """A healthy fleet whose queue a0 the test moves by hand: ``behind`` messages wait in it."""
-    fleet = healthy()
+    fleet = running()
     fleet.stick("a0")
     fleet.offsets[A0].consumer = fleet.offsets[A0].broker - behind
     fleet.run(20)
@@ -197,9 +197,7 @@ def test_clients_that_pull_actively_may_go_back_on_purpose() -> None:
 
 
 def test_the_queues_with_the_most_messages_are_named() -> None:
-    fleet = Fleet({"T": {"a": 24}})
-    fleet.join("x", "y")
-    fleet.run(120)
+    fleet = running(120, topics={"T": {"a": 24}})
     fleet.stick("a0-23")
     fleet.run(10)
     high = {queue: fleet.offsets[queue].consumer for queue in queues("a0-23")}

@@ -15,7 +15,7 @@ from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.evidence.polls import PolledQueue
 from streaming.core.findings.polled import judge_polled
 from streaming.core.settings import GroupRule, Settings
-from tests.core.fleet import Fleet, Offsets, healthy, said
+from tests.core.fleet import Fleet, Offsets, running, said
 
 A, B = proxy_name("10.0.0.5:8080"), proxy_name("10.0.0.6:8080")
 JAVA = ("host-1@11@0@hoi3xrg9u3", "host-2@12@0@hoi3xrg9u4")
@@ -61,6 +61,13 @@ def settled(rate: int = 4, **fields: str) -> Popping:
     return fleet
 
 
+def unseen() -> Popping:
+    """A busy group of which no poll is seen to wait."""
+    fleet = busy()
+    fleet.run(120)
+    return fleet
+
+
 def test_a_group_that_polls_is_healthy() -> None:
     for rate in (0, 4):
         fleet = settled(rate)
@@ -72,8 +79,7 @@ def test_a_group_that_polls_is_healthy() -> None:
 
 
 def test_a_busy_group_of_which_no_poll_is_seen_is_healthy_by_its_offsets() -> None:
-    fleet = Popping()
-    fleet.polls = dict.fromkeys(BROKERS, 0)
+    fleet = busy()
     fleet.run(900)
     assert fleet.kinds() == {"a": {"POLLED"}, "b": {"POLLED"}}
     assert fleet.status().status == "healthy"
@@ -150,9 +156,7 @@ def test_an_idle_group_without_messages_is_never_found_unpolled() -> None:
 
 def test_a_client_that_is_busy_with_what_it_took_is_not_silent() -> None:
     """Its cache is full: it took messages after the last poll that was seen to wait. Ten minutes are a stall."""
-    fleet = Popping()
-    fleet.polls = dict.fromkeys(BROKERS, 0)
-    fleet.run(120)
+    fleet = unseen()
     fleet.popped = set()
     fleet.run(590)
     assert fleet.kinds() == {"a": {"UNKNOWN"}, "b": {"UNKNOWN"}}
@@ -162,9 +166,7 @@ def test_a_client_that_is_busy_with_what_it_took_is_not_silent() -> None:
 
 
 def test_that_brokers_do_not_list_clients_of_proxies_explains_nothing() -> None:
-    fleet = Popping()
-    fleet.polls = dict.fromkeys(BROKERS, 0)
-    fleet.run(120)
+    fleet = unseen()
     fleet.popped = set()
     fleet.run(700)
     assert (fleet.alert("STALLED").state, fleet.alert("STALLED").cause) == ("firing", "UNEXPLAINED")
@@ -196,9 +198,7 @@ def test_ten_minutes_end_in_one_page_not_in_two() -> None:
     fleet.silence("a")
     fleet.run(1_200)
     assert fleet.fired() == {("T", "UNPOLLED")}
-    fleet = Popping()
-    fleet.polls = dict.fromkeys(BROKERS, 0)
-    fleet.run(120)
+    fleet = unseen()
     fleet.popped = set()
     fleet.run(700)
     fleet.polls["a"] = 2  # it waits, though messages do: FIFO, or a broker in trouble
@@ -276,9 +276,7 @@ def test_clients_that_stay_listed_and_poll_nowhere_are_found() -> None:
 
 def test_a_client_that_is_full_of_messages_of_one_broker_may_take_those_of_others() -> None:
     """A push client counts what it has in hand by broker. After five minutes a listener that long is unlikely."""
-    fleet = Popping()
-    fleet.polls = dict.fromkeys(BROKERS, 0)
-    fleet.run(120)
+    fleet = unseen()
     fleet.silence("a")
     fleet.run(60)
     assert not fleet.fired()
@@ -298,9 +296,7 @@ def test_a_client_that_is_full_of_messages_of_one_broker_may_take_those_of_other
 
 def test_what_called_nobody_three_times_does_not_keep_a_page_open() -> None:
     """Clients are full of the messages of one broker again and again. Then they are gone from it."""
-    fleet = Popping()
-    fleet.polls = dict.fromkeys(BROKERS, 0)
-    fleet.run(120)
+    fleet = unseen()
     for silent_s in (120, 120, 120, 400):
         fleet.silence("a")
         fleet.run(silent_s)
@@ -314,9 +310,7 @@ def test_what_called_nobody_three_times_does_not_keep_a_page_open() -> None:
 
 @pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_page_that_comes_for_the_third_time_stays_open_though_it_begins_as_a_hint() -> None:
-    fleet = Popping()
-    fleet.polls = dict.fromkeys(BROKERS, 0)
-    fleet.run(120)
+    fleet = unseen()
     for silent_s in (400, 400, 900):  # a silence that it has shown twice is no sign of a fault
         fleet.silence("a")
         fleet.run(silent_s)
@@ -329,9 +323,7 @@ def test_a_page_that_comes_for_the_third_time_stays_open_though_it_begins_as_a_h
 
 def test_a_client_that_takes_nothing_elsewhere_may_be_full_for_ten_minutes() -> None:
     """It polls at the other broker, where no message comes."""
-    fleet = Popping()
-    fleet.polls = dict.fromkeys(BROKERS, 0)
-    fleet.run(120)
+    fleet = unseen()
     fleet.silence("a")
     fleet.popped = set()
     fleet.polls = {"a": 0, "b": 2}
@@ -441,7 +433,7 @@ def test_polls_of_the_past_are_neither_told_nor_kept() -> None:
 
 
 def test_of_other_groups_no_poll_is_told() -> None:
-    fleet = healthy()
+    fleet = running()
     assert fleet.status().polls == ()
 
 
@@ -473,9 +465,7 @@ def test_nothing_is_judged_of_a_group_that_consumes_lite_topics(after_s: int) ->
 def restart(fleet: Popping, away_s: float = 30) -> None:
     """Both at once: clients are silent from now on. Another proxy has their settings, so they stay listed."""
     fleet.silence_idle_clients("a", "b")
-    fleet.no_lists = {A}
-    fleet.run(away_s)
-    fleet.no_lists = set()
+    fleet.lose_sight_of(A, away_s)
 
 
 def test_a_restart_of_a_proxy_is_waited_for() -> None:
@@ -521,9 +511,7 @@ def test_python_clients_may_come_back_after_ten_minutes(language: str | None) ->
 
 
 def test_a_busy_group_of_which_no_poll_was_seen_is_told_too() -> None:
-    fleet = Popping()
-    fleet.polls = dict.fromkeys(BROKERS, 0)
-    fleet.run(120)
+    fleet = unseen()
     restart(fleet)
     fleet.run(260)
     assert not fleet.called()
@@ -545,9 +533,7 @@ def test_a_proxy_that_is_not_heard_for_a_moment_proves_nothing(fields: dict[str,
     """The collector leaves a slow one alone for 5 s. Clients are served all the while, and busy then."""
     fleet = busy(**fields)  # type: ignore[arg-type]
     fleet.run(300)
-    fleet.no_lists = {A}
-    fleet.run(5)
-    fleet.no_lists = set()
+    fleet.lose_sight_of(A, 5)
     fleet.silence("a", "b")
     fleet.run(500)
     assert not fleet.called()
@@ -636,9 +622,7 @@ def test_a_proxy_that_stays_away_is_named() -> None:
 
 def test_who_fell_silent_long_after_a_restart_did_not_do_so_because_of_it() -> None:
     fleet = settled()
-    fleet.no_lists = {A}
-    fleet.run(20)
-    fleet.no_lists = set()
+    fleet.lose_sight_of(A, 20)
     fleet.run(300)
     fleet.silence_idle_clients("a")
     fleet.run(120)
@@ -684,9 +668,7 @@ def silent_since_a_restart(language: str, *others: str, settings: Settings = DEF
     fleet.proxies = dict.fromkeys((A, *others), JAVA)
     fleet.run(300)
     fleet.silence("a", "b")
-    fleet.no_lists = {A}
-    fleet.run(20)
-    fleet.no_lists = set()
+    fleet.lose_sight_of(A, 20)
     fleet.proxies[A] = ()
     fleet.run(110)
     fleet.proxies |= dict.fromkeys(others, ())
@@ -727,9 +709,7 @@ def test_a_page_does_not_become_a_hint_when_a_proxy_restarts_after_it() -> None:
     fleet.proxies = dict.fromkeys(fleet.proxies, ())
     fleet.run(150)
     assert fleet.alert("NO_MEMBERS", None).severity == "warning"
-    fleet.no_lists = {A}
-    fleet.run(20)
-    fleet.no_lists = set()
+    fleet.lose_sight_of(A, 20)
     fleet.run(60)
     alert = fleet.alert("NO_MEMBERS", None)
     assert (alert.state, alert.severity) == ("firing", "warning")
@@ -739,9 +719,7 @@ def test_two_proxies_that_restart_one_after_the_other_call_nobody() -> None:
     fleet = settled(language="GO")
     fleet.silence("a", "b")
     for proxy in (A, B):
-        fleet.no_lists = {proxy}
-        fleet.run(15)
-        fleet.no_lists = set()
+        fleet.lose_sight_of(proxy, 15)
         fleet.run(15)
     fleet.run(70)
     fleet.proxies = {A: (), B: ()}
@@ -752,9 +730,7 @@ def test_two_proxies_that_restart_one_after_the_other_call_nobody() -> None:
 def test_a_lone_proxy_that_restarts_again_and_again_hides_no_end() -> None:
     fleet = silent_since_a_restart("GO")
     for _ in range(10):
-        fleet.no_lists = {A}
-        fleet.run(20)
-        fleet.no_lists = set()
+        fleet.lose_sight_of(A, 20)
         fleet.run(40)
     fleet.run(100)
     assert fleet.firing() == {("", "NO_MEMBERS")}
@@ -789,9 +765,7 @@ def test_clients_that_are_not_listed_again_are_missed(language: str, others: tup
 
 def test_a_group_that_ends_while_its_proxies_answer_is_missed_at_once() -> None:
     fleet = settled(language="GO")
-    fleet.no_lists = {A}
-    fleet.run(20)
-    fleet.no_lists = set()
+    fleet.lose_sight_of(A, 20)
     fleet.idle(900)
     fleet.silence("a", "b")
     fleet.proxies = {A: (), B: ()}

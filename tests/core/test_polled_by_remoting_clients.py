@@ -8,7 +8,8 @@ from schemas.events import ANY_QUEUE, OwnedQueue, OwnedQueues, TopicPolls
 from schemas.reasons import ReasonKind
 from streaming.core.evidence.group_evidence import GroupEvidence
 from streaming.core.state.group import Group
-from tests.core.fleet import Fleet, Offsets, queues, said
+from tests.core import test_polled
+from tests.core.fleet import Offsets, queues, said
 
 BROKERS, PROXY = ("a", "b"), "proxy 10.0.0.5:8080"
 QUEUES = tuple(f"{broker}{number}" for broker in BROKERS for number in range(4))
@@ -20,11 +21,12 @@ def report(*popped: int) -> dict[str, Any]:
     return {"owned": (), "pop": pop, "client_rebalance": False}
 
 
-class Popping(Fleet):
+class Popping(test_polled.Popping):
     """Three clients. ``places``: what they poll, brokers or queues. ``rate`` 0: no message comes, and polls wait."""
 
     def __init__(self, *places: str, rate: int = 4, popped: tuple[int, ...] = (ANY_QUEUE,)) -> None:
-        super().__init__(rate=rate, progress_every=20)
+        super().__init__(rate)
+        self.proxies, self.proxy_heartbeat = {}, {}
         self.places = places
         self.popped = set(places)
         self.polls = dict.fromkeys(places, 2)
@@ -33,17 +35,6 @@ class Popping(Fleet):
         self.join("x", "y", "z", report=report(*popped), **fields)
         for one in self.instances:
             one.owned = set()
-
-    def silence(self, *places: str) -> None:
-        self.popped -= set(places)
-        self.polls |= dict.fromkeys(places, 0)
-
-    def silence_idle(self, *places: str) -> None:
-        """The same, while no message comes: polls waited there when they were last seen."""
-        rate, self.rate = self.rate, 0
-        self.run(25)
-        self.silence(*places)
-        self.rate = rate
 
     def found(self) -> dict[str, set[str]]:
         """Finding -> queues."""
@@ -127,7 +118,7 @@ def test_a_client_that_shares_out_queues_itself_is_no_polling_client() -> None:
 
 def test_a_broker_that_nobody_polls_is_found() -> None:
     fleet = at_any()
-    fleet.silence_idle("a")
+    fleet.silence_idle_clients("a")
     fleet.run(120)
     alert = fleet.alert("UNPOLLED")
     assert (alert.state, alert.severity, alert.cause) == ("firing", "critical", "BROKER_NOT_REACHED")
@@ -141,7 +132,7 @@ def test_a_broker_that_nobody_polls_is_found() -> None:
 
 def test_a_queue_that_nobody_polls_is_found_when_those_who_did_would_be_listed_no_more() -> None:
     fleet = at_single()
-    fleet.silence_idle("a2")
+    fleet.silence_idle_clients("a2")
     fleet.run(240)
     assert fleet.found()["POLLED"] == set(QUEUES) - {"a2"}
     assert not fleet.fired()
@@ -284,7 +275,7 @@ def test_polls_of_single_queues_are_forgotten_when_clients_poll_no_more_there() 
 
 def test_state_is_packed_with_polls_of_single_queues() -> None:
     fleet = at_single()
-    fleet.silence_idle("a2")
+    fleet.silence_idle_clients("a2")
     fleet.run(100)
     fleet.restart()
     fleet.run(200)

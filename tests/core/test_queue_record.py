@@ -16,7 +16,7 @@ from streaming.core.evidence.stalls import InHand
 from streaming.core.findings import queue_findings, queue_rules
 from streaming.core.findings.queue_rules import judge
 from streaming.core.findings.verdict import Verdict, seen
-from tests.core.fleet import healthy
+from tests.core.fleet import running
 from tests.core.test_queue_rules import TABLE, Change
 
 REASONS = [Reason(ReasonKind.NO_ANSWER), Reason(ReasonKind.ROUTE_CHANGED)]
@@ -145,7 +145,7 @@ def test_evidence_that_is_plainly_right_makes_a_record_that_is(
         return False  # so all facts come from the rules
 
     monkeypatch.setattr(queue_findings, "is_plainly_right", is_right)
-    fleet = healthy(60)
+    fleet = running(60)
     change(fleet)
     fleet.run(120)
     assert asked or fleet.state.failed is False

@@ -11,7 +11,7 @@ import pytest
 from schemas.events import OwnedQueue, OwnedQueues, Subscription
 from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
-from tests.core.fleet import Fleet, healthy
+from tests.core.fleet import Fleet, running
 from tests.said import why
 
 Change = Callable[[Fleet], object]
@@ -161,7 +161,7 @@ TABLE: list[tuple[str, Change, str, str, str, str]] = [
     ("change", "queue", "finding", "severity", "words"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE]
 )
 def test_a_finding(change: Change, queue: str, finding: str, severity: str, words: str) -> None:
-    fleet = healthy()
+    fleet = running()
     change(fleet)
     fleet.run(115)
     found = fleet.finding(queue)
@@ -171,7 +171,7 @@ def test_a_finding(change: Change, queue: str, finding: str, severity: str, word
 
 @pytest.mark.parametrize(("age", "finding"), [(200, "MATCH"), (205, "UNKNOWN")])
 def test_a_route_is_known_for_200_s_after_it_was_last_confirmed(age: int, finding: str) -> None:
-    fleet = healthy(5)
+    fleet = running(5)
     fleet.says_routes = False
     fleet.run(age)
     assert set(fleet.findings().values()) == {finding}
@@ -201,7 +201,7 @@ def test_a_queue_of_an_excluded_member_is_right_whether_messages_wait_in_it_or_n
 
 
 def test_a_configured_group_is_excluded() -> None:
-    fleet = healthy(settings=Settings(timing=DEFAULT_TIMING, groups=(GroupRule(group="g*", excluded=True),)))
+    fleet = running(settings=Settings(timing=DEFAULT_TIMING, groups=(GroupRule(group="g*", excluded=True),)))
     fleet.own("y", "a0 b0-3")
     fleet.run(120)
     assert {fleet.finding("a0").reason} == {"CONFIGURED"}
@@ -224,34 +224,26 @@ def test_a_configured_group_is_excluded() -> None:
     ],
 )
 def test_a_client_behind_a_proxy_is_told_by_its_id(client_id: str, is_proxy: bool) -> None:
-    fleet = Fleet()
-    fleet.join(client_id, answers=False)
-    fleet.run(60)
+    fleet = running(clients=(client_id,), how={"answers": False})
     assert (fleet.status().status == "excluded") is is_proxy
 
 
 @pytest.mark.parametrize("client_id", ["host@1@2024@blue", "orders-7d9f@1@0@2hs8xkq31c"])
 def test_what_a_client_reports_counts_more_than_what_its_id_looks_like(client_id: str) -> None:
     """A Java client whose instance name and unit were set by hand. A gRPC client reports nothing of this."""
-    fleet = Fleet()
-    fleet.join(client_id)
-    fleet.run(60)
+    fleet = running(clients=(client_id,))
     assert fleet.status().status == "healthy"
-    silent = Fleet()
-    silent.join(client_id, report={"strategy": None, "subscriptions": (), "owned": ()})
-    silent.run(60)
+    silent = running(clients=(client_id,), how={"report": {"strategy": None, "subscriptions": (), "owned": ()}})
     assert silent.status().status == "excluded"
 
 
 def test_a_report_that_names_no_subscription_does_not_say_to_what_its_client_subscribes() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y", report={"subscriptions": ()})
-    fleet.run(60)
+    fleet = running(how={"report": {"subscriptions": ()}})
     assert set(fleet.findings().values()) == {"MATCH"}
 
 
 def test_a_queue_that_its_client_has_dropped_is_not_its_own() -> None:
-    fleet = healthy(rate=0)
+    fleet = running(rate=0)
     for one in fleet.of("y"):
         owned = (OwnedQueue(0, dropped=True), OwnedQueue(1), OwnedQueue(2), OwnedQueue(3))
         one.report = {"owned": (OwnedQueues("T", "b", owned),)}
@@ -260,9 +252,7 @@ def test_a_queue_that_its_client_has_dropped_is_not_its_own() -> None:
 
 
 def test_a_topic_that_nobody_can_read_has_no_queues_to_own() -> None:
-    fleet = Fleet({"T": {"a": (0, 4, 6)}}, rate=0)
-    fleet.join("x")
-    fleet.run(60)
+    fleet = running(clients=("x",), topics={"T": {"a": (0, 4, 6)}}, rate=0)
     assert set(fleet.findings().values()) == {"EXCLUDED"}
     assert fleet.finding("a0").reason == "UNREADABLE"
     assert fleet.fired() == set()
@@ -272,7 +262,7 @@ def test_a_strategy_that_throws_expects_nobody_and_says_what_it_throws() -> None
     """Nearby asks for the room of each client, and one of them has none."""
     params = {"brokerRooms": {"a": "r1", "b": "r1"}, "clientRooms": {"x": "r1"}}
     rule = GroupRule(strategy="MACHINE_ROOM_NEARBY-AVG", params=params)
-    fleet = healthy(settings=Settings(timing=DEFAULT_TIMING, groups=(rule,)))
+    fleet = running(settings=Settings(timing=DEFAULT_TIMING, groups=(rule,)))
     assert fleet.finding("a0").finding == "MATCH"
     assert fleet.finding("a0").expected is None
     assert "throws" in (why(fleet.finding("a0")) or "")
@@ -354,7 +344,7 @@ def test_a_topic_whose_brokers_list_nobody_has_no_members() -> None:
 
 
 def test_a_queue_is_a_phantom_only_if_the_route_was_confirmed_since_it_was_first_held() -> None:
-    fleet = healthy(65)  # the route was said at 65 s, and is said again at 125 s
+    fleet = running(65)  # the route was said at 65 s, and is said again at 125 s
     fleet.own("y", "b0-4")
     fleet.run(55)
     assert fleet.finding("b4").finding == "SETTLING"
@@ -363,7 +353,7 @@ def test_a_queue_is_a_phantom_only_if_the_route_was_confirmed_since_it_was_first
 
 
 def test_a_queue_that_left_the_route_is_told_to_be_gone() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.route("T", a=4, b=2)
     fleet.run(120)
     gone = fleet.finding("b3")
@@ -424,17 +414,13 @@ def test_a_topic_that_takes_the_place_of_a_static_one_is_judged() -> None:
     fleet.say_route()
     fleet.run(60)
     fleet.route("T", a=4, b=4)
-    for one in fleet.instances:
-        one.is_pinned = False
-    fleet.balance()
+    fleet.thaw()
     fleet.run(120)
     assert set(fleet.findings().values()) == {"MATCH"}
 
 
 def test_expected_owners_are_not_known_while_a_broker_has_not_listed_its_members() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     assert fleet.finding("a0").expected == ("x",)
     fleet.down.add("b")
     fleet.run(60)

@@ -1,7 +1,7 @@
 """Why did I not get this: what keeps evenkeel from judging, or an alert from firing, is told by name."""
 
 from schemas.facts import QueueFact
-from tests.core.fleet import Fleet, not_taken_over
+from tests.core.fleet import Fleet, not_taken_over, running
 from tests.said import why
 
 LEFT = "the list of b changed at 2023-11-14 22:14:25 UTC; evenkeel judges by reports from 2023-11-14 22:14:50 UTC on"
@@ -22,9 +22,7 @@ def test_a_group_that_is_not_known_says_who_has_not_reported() -> None:
 
 
 def test_or_which_broker_does_not_answer() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     assert why(fleet.status()) is None
     fleet.down.add("b")
     fleet.run(60)

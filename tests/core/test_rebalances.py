@@ -3,13 +3,11 @@
 import pytest
 
 from schemas.facts import RebalanceFact
-from tests.core.fleet import T0, Fleet
+from tests.core.fleet import T0, Fleet, running
 
 
 def healthy(*client_ids: str, **fields: object) -> Fleet:
-    fleet = Fleet(report_every=5, rate=0, **fields)
-    fleet.join(*(client_ids or ("x", "y")))
-    fleet.run(60)
+    fleet = running(clients=client_ids or ("x", "y"), report_every=5, rate=0, **fields)
     fleet.facts.clear()
     return fleet
 
@@ -78,9 +76,7 @@ def test_what_set_it_off(change: object, trigger: str) -> None:
     fleet = healthy()
     change(fleet)  # type: ignore[operator]
     fleet.run(20)
-    for one in fleet.instances:
-        one.is_pinned = False
-    fleet.balance()
+    fleet.thaw()
     fleet.run(60)
     (told,) = rebalances(fleet)
     assert (told.trigger, told.converged) == (trigger, True)
@@ -93,9 +89,7 @@ def test_a_change_that_is_seen_a_round_after_its_effect_names_its_trigger() -> N
     fleet.own("y", "b0-2")
     fleet.run(5)
     z.brokers = None
-    for one in fleet.instances:
-        one.is_pinned = False
-    fleet.balance()
+    fleet.thaw()
     fleet.run(30)
     (told,) = rebalances(fleet)
     assert (told.trigger, told.joined) == ("join", ("z",))
@@ -109,9 +103,7 @@ def test_queue_milliseconds_with_two_owners_and_with_none() -> None:
     fleet.of("z")[0].owned = set()
     fleet.of("z")[0].is_pinned = True
     fleet.run(20)
-    for one in fleet.instances:
-        one.is_pinned = False
-    fleet.balance()
+    fleet.thaw()
     fleet.run(30)
     (told,) = rebalances(fleet)
     assert (told.from_ts, told.to_ts) == (T0 + 65_000, T0 + 85_000)
@@ -132,16 +124,13 @@ def test_one_that_never_ends_is_given_up_after_ten_minutes() -> None:
 
 def test_changes_while_it_goes_on_belong_to_it() -> None:
     fleet = healthy()
-    for one in fleet.instances:
-        one.is_pinned = True
+    fleet.freeze()
     fleet.join("z")
     fleet.run(10)
     fleet.leave("z")
     fleet.route("T", a=4, b=3)
     fleet.run(10)
-    for one in fleet.instances:
-        one.is_pinned = False
-    fleet.balance()
+    fleet.thaw()
     fleet.run(30)
     (told,) = rebalances(fleet)
     assert (told.joined, told.left, told.topics) == (("z",), ("z",), ("T",))

@@ -5,7 +5,7 @@ from schemas.facts import Fact, GroupFact, QuarantineFact
 from schemas.records import MAX_RECORD_BYTES
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.shard import Record, fold
-from tests.core.fleet import T0, Fleet
+from tests.core.fleet import T0, running
 from tests.said import why
 
 
@@ -22,9 +22,7 @@ def statuses(facts: list[Fact]) -> list[tuple[float, str, str | None]]:
 
 def lived(seconds: float, first: float, last: float, kinds: type = Round) -> list[Record]:
     """A healthy group, of which some events are too long in some stretch of time."""
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(seconds)
+    fleet = running(seconds)
     return [
         kafka(event, index, isinstance(event, kinds) and first <= (event.ts - T0) / 1000 < last)
         for index, event in enumerate(fleet.events)
@@ -58,9 +56,7 @@ def test_however_batches_are_cut_it_is_told_once() -> None:
 
 
 def test_records_that_are_refused_while_rounds_are_taken_say_nothing_of_the_group() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(200)
+    fleet = running(200)
     records = [kafka(event, index) for index, event in enumerate(fleet.events)]
     garbage = [
         Record(b"c/g", b"{", 1, None, T0 + second * 1000, "events", 0, 10_000 + second) for second in range(60, 200, 3)

@@ -4,7 +4,7 @@ import pytest
 
 from schemas.facts import QueueFact
 from streaming.core.retention import FORGET_AFTER_MS
-from tests.core.fleet import Fleet
+from tests.core.fleet import Fleet, running
 
 
 def topics(fleet: Fleet) -> list[str]:
@@ -23,9 +23,7 @@ def take_up(fleet: Fleet, old: str, new: str, **brokers: int) -> None:
 
 @pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_topic_a_day_leaves_nothing_behind() -> None:
-    fleet = Fleet({"T0": {"a": 4, "b": 4}})
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(topics={"T0": {"a": 4, "b": 4}})
     for day in range(5):
         take_up(fleet, f"T{day}", f"T{day + 1}", a=4, b=4)
         fleet.idle(5000)
@@ -41,9 +39,7 @@ def test_a_topic_a_day_leaves_nothing_behind() -> None:
 
 
 def test_each_queue_of_a_topic_that_is_forgotten_is_told_to_be_gone_once() -> None:
-    fleet = Fleet()
-    fleet.join("x")
-    fleet.run(60)
+    fleet = running(clients=("x",))
     take_up(fleet, "T", "U", a=1, b=1)
     fleet.idle(8000)
     gone = [fact for fact in fleet.told(QueueFact) if fact.topic == "T" and not fact.payload.present]
@@ -51,9 +47,7 @@ def test_each_queue_of_a_topic_that_is_forgotten_is_told_to_be_gone_once() -> No
 
 
 def test_a_broker_that_is_gone_for_good_is_forgotten_and_the_others_keep_their_members() -> None:
-    fleet = Fleet({"T": {"a": 2, "b": 2, "c": 2}})
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(topics={"T": {"a": 2, "b": 2, "c": 2}})
     take_up(fleet, "T", "U", b=2, c=2)
     fleet.idle(6000)
     assert [broker.name for broker in fleet.state.brokers] == ["b", "c"]
@@ -68,9 +62,7 @@ def test_a_broker_that_is_gone_for_good_is_forgotten_and_the_others_keep_their_m
 
 
 def test_a_topic_that_members_subscribe_to_stays_though_no_route_comes() -> None:
-    fleet = Fleet()
-    fleet.join("x")
-    fleet.run(60)
+    fleet = running(clients=("x",))
     fleet.says_routes = False
     fleet.idle(6000)
     assert topics(fleet) == ["T"]
@@ -78,9 +70,7 @@ def test_a_topic_that_members_subscribe_to_stays_though_no_route_comes() -> None
 
 
 def test_a_topic_with_an_open_alert_stays() -> None:
-    fleet = Fleet(rate=0)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(rate=0)
     fleet.own("y", "a0 b0-3")
     fleet.run(60)
     assert fleet.firing() == {("T", "DUPLICATED")}
@@ -93,9 +83,7 @@ def test_a_topic_with_an_open_alert_stays() -> None:
 
 def test_a_group_that_was_forgotten_tells_all_of_its_queues_again() -> None:
     """So maintenance may drop the queues of groups that the job has forgotten."""
-    fleet = Fleet()
-    fleet.join("x")
-    fleet.run(60)
+    fleet = running(clients=("x",))
     fleet.instances.clear()
     fleet.idle(5000)
     queues = {fact.payload.queue_id for fact in fleet.told(QueueFact) if fact.payload.broker_name == "a"}
@@ -110,9 +98,7 @@ def test_a_group_that_was_forgotten_tells_all_of_its_queues_again() -> None:
 
 
 def test_an_outage_of_the_collector_forgets_nothing() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     told = len(fleet.told(QueueFact))
     fleet.now += 7200
     fleet.run(120)

@@ -16,7 +16,7 @@ from streaming.core.intake.round_parts import whole_rounds
 from streaming.core.shard import fold
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import new_state
-from tests.core.fleet import T0, Fleet, record_of
+from tests.core.fleet import T0, Fleet, record_of, running
 
 IDS = tuple(f"10.20.{number // 250}.{number % 250}@{number}#1234567890123" for number in range(6000))
 
@@ -106,9 +106,7 @@ def in_pieces(events: list[AnyEvent]) -> list[AnyEvent]:
 
 
 def in_trouble() -> Fleet:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.own("y", "a0 b0-3")
     fleet.run(100)
     fleet.join("z")
@@ -154,9 +152,7 @@ def test_parts_that_come_in_another_order_make_the_same_round() -> None:
 
 @pytest.mark.parametrize("part", [0, 1, 2])
 def test_where_a_part_is_lost_the_brokers_in_it_have_not_answered(part: int) -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(100)
+    fleet = running(100)
     events = in_pieces(fleet.events)
     lost = [event for event in events if isinstance(event, Round) and event.ts == T0 + 60_000 and event.part == part]
     assert len(lost) == 1
@@ -165,9 +161,7 @@ def test_where_a_part_is_lost_the_brokers_in_it_have_not_answered(part: int) -> 
 
 
 def test_where_parts_are_lost_all_the_time_the_broker_is_silent_and_nobody_is_paged() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(200)
+    fleet = running(200)
     events = [e for e in in_pieces(fleet.events) if not (isinstance(e, Round) and e.part == 1 and e.ts > T0 + 50_000)]
     facts = facts_of(events)
     assert not [fact for fact in facts if isinstance(fact.payload, AlertFact)]

@@ -15,13 +15,7 @@ from streaming.core.shard import Record, fold
 from streaming.core.state.group_state import new_state
 from streaming.core.state.packing import STATE_VERSION, pack, unpack
 from streaming.errors import StateVersionError
-from tests.core.fleet import T0, Fleet, record_of
-
-
-def healthy(group: str = "g", seconds: float = 60, cluster: str = "c") -> Fleet:
-    fleet = Fleet(group=group, cluster=cluster)
-    fleet.join("x", "y")
-    return fleet.run(seconds)
+from tests.core.fleet import T0, Fleet, record_of, running
 
 
 def records_of(events: list[AnyEvent]) -> list[Record]:
@@ -41,7 +35,7 @@ def quarantined(record: Record) -> Fact:
 
 
 def test_a_fold_gives_the_facts_of_every_group_in_the_groups_own_order() -> None:
-    g, h = healthy("g"), healthy("h", 90)
+    g, h = running(), running(90, group="h")
     mixed = list(chain.from_iterable(zip(g.events, h.events, strict=False)))
     facts = fold(None, records_of(mixed + h.events[len(g.events) :]), DEFAULT_SETTINGS).facts
     assert [fact for fact in facts if fact.group == "g"] == g.facts
@@ -49,7 +43,7 @@ def test_a_fold_gives_the_facts_of_every_group_in_the_groups_own_order() -> None
 
 
 def test_a_group_without_events_is_not_touched() -> None:
-    g, h = healthy("g"), healthy("h")
+    g, h = running(), running(group="h")
     first = fold(None, records_of(g.events + h.events), DEFAULT_SETTINGS)
     packed = msgspec.msgpack.decode(first.blob)
     later = fold(first.blob, records_of(h.run(60).events[-20:]), DEFAULT_SETTINGS)
@@ -58,13 +52,13 @@ def test_a_group_without_events_is_not_touched() -> None:
 
 
 def test_a_batch_without_records_changes_nothing() -> None:
-    blob = fold(None, records_of(healthy().events), DEFAULT_SETTINGS).blob
+    blob = fold(None, records_of(running().events), DEFAULT_SETTINGS).blob
     assert fold(blob, [], DEFAULT_SETTINGS) == (blob, [], [])
 
 
 def test_the_state_and_the_events_of_collectors_that_shared_a_cluster_are_taken_over() -> None:
     """0.2.0 kept the slot behind each group, and named it in producers."""
-    fleet = healthy(seconds=300)
+    fleet = running(300)
     of_slot = [replace(event, source="test/2") for event in fleet.events]
     kept = msgspec.msgpack.decode(fold(None, records_of(of_slot), DEFAULT_SETTINGS).blob)
     blob = msgspec.msgpack.encode({key: [*group, 2] for key, group in kept.items()})
@@ -76,7 +70,7 @@ def test_the_state_and_the_events_of_collectors_that_shared_a_cluster_are_taken_
 
 
 def test_tallies_count_per_cluster() -> None:
-    one, two = healthy(cluster="one"), healthy(cluster="two", seconds=30)
+    one, two = running(cluster="one"), running(30, cluster="two")
     two.down.add("b")
     two.run(10)
     broken = kafka(b"{", key=b"one/g")
@@ -97,14 +91,14 @@ DAY = 86_400
 
 def gone(group: str = "comes back", alert: bool = False) -> Fleet:
     """Its members have left; that nobody consumes is an alert for an hour."""
-    fleet = healthy(group)
+    fleet = running(group=group)
     fleet.leave("x", "y")
     return fleet.idle(1000 if alert else 4000)
 
 
 def going_on(days: float, cluster: str = "c") -> list[Record]:
     """Another group, some days later."""
-    fleet = healthy("goes on", cluster=cluster)
+    fleet = running(group="goes on", cluster=cluster)
     known = len(fleet.events)
     fleet.now += days * DAY
     return records_of(fleet.run(60).events[known:])
@@ -191,7 +185,7 @@ def test_a_group_with_an_open_alert_is_not_forgotten() -> None:
 
 
 def test_a_group_with_members_is_not_forgotten() -> None:
-    assert kept_of(healthy("comes back"), going_on(30)) == 1
+    assert kept_of(running(group="comes back"), going_on(30)) == 1
 
 
 def test_a_group_that_has_had_no_round_yet_is_not_forgotten() -> None:
@@ -236,7 +230,7 @@ def test_a_key_that_names_no_group_leaves_both_names_empty(key: bytes | None) ->
 
 
 def test_a_record_under_the_key_of_another_group_is_quarantined() -> None:
-    value = records_of(healthy().events)[0].value
+    value = records_of(running().events)[0].value
     fact = quarantined(kafka(value, key=b"c/other", arrival_ts=T0 + 5_000))
     assert fact.payload.reason == "key_mismatch"
     assert fact.group == "other"
@@ -253,7 +247,7 @@ def test_at_most_the_first_64_kb_are_kept_and_the_digest_is_of_the_whole() -> No
 
 
 def test_an_event_that_the_clock_refuses_is_quarantined_at_its_own_place() -> None:
-    fleet = healthy()
+    fleet = running()
     ahead = Fleet()
     ahead.seq, ahead.now = fleet.seq, 7200
     ahead.join("x")
@@ -272,7 +266,7 @@ def test_an_event_that_the_clock_refuses_is_quarantined_at_its_own_place() -> No
 
 
 def test_a_marker_that_the_clock_does_not_accept_is_not_the_clusters_newest_round() -> None:
-    fleet = healthy()
+    fleet = running()
     known = len(fleet.events)
     later = [event for event in fleet.run(10).events[known:] if isinstance(event, Round)]
     ahead = msgspec.structs.replace(later[0], ts=T0 + 30 * 86_400_000, source="another", seq=1)
@@ -284,7 +278,7 @@ def test_a_marker_that_the_clock_does_not_accept_is_not_the_clusters_newest_roun
 
 
 def test_events_that_wait_for_the_clock_wait_in_the_blob() -> None:
-    fleet = healthy()
+    fleet = running()
     blob = fold(None, records_of(fleet.events), DEFAULT_SETTINGS).blob
     known = len(fleet.events)
     fleet.now += 3600
@@ -300,7 +294,7 @@ def test_events_that_wait_for_the_clock_wait_in_the_blob() -> None:
 
 
 def test_packed_state_is_read_back() -> None:
-    state = healthy().state
+    state = running().state
     assert unpack(pack(state)) == state
 
 
@@ -319,7 +313,7 @@ def test_state_that_cannot_be_read_is_refused_with_what_to_do(packed: bytes) -> 
         unpack(packed)
     blob = msgspec.msgpack.encode({"c/g": [T0, packed]})
     with pytest.raises(StateVersionError, match="evenkeel reseed"):
-        fold(blob, records_of(healthy().events[:1]), DEFAULT_SETTINGS)
+        fold(blob, records_of(running().events[:1]), DEFAULT_SETTINGS)
 
 
 @pytest.mark.parametrize("blob", [b"", b"\xc1", b"{}", msgspec.msgpack.encode({"c/g": "?"})])

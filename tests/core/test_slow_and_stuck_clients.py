@@ -3,13 +3,11 @@
 import pytest
 
 from schemas.facts import AlertFact, QueueFact
-from tests.core.fleet import Fleet, said
+from tests.core.fleet import Fleet, running, said
 
 
 def healthy(**fields: object) -> Fleet:
-    fleet = Fleet(progress_every=20, **fields)
-    fleet.join("x", "y")
-    return fleet.run(60)
+    return running(progress_every=20, **fields)
 
 
 def found_of(fleet: Fleet, queue: str) -> set[str]:

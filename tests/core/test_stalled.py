@@ -4,7 +4,7 @@ import pytest
 
 from schemas.events import ConsumeProgress, QueueProgress
 from schemas.facts import AlertFact
-from tests.core.fleet import Fleet, healthy, queues, said
+from tests.core.fleet import Fleet, queues, running, said
 
 NO_OFFSETS = {"rate": 0, "progress_every": 0}
 
@@ -25,7 +25,7 @@ def observed(fleet: Fleet, *observations: tuple[float, int, int, int]) -> str:
 
 @pytest.mark.parametrize(("last", "finding"), [(129.999, "MATCH"), (130.0, "STALLED")])
 def test_a_queue_stands_still_after_60_s(last: float, finding: str) -> None:
-    fleet = healthy(**NO_OFFSETS)
+    fleet = running(**NO_OFFSETS)
     fleet.run(5)
     offsets(fleet, 100, 50, 50, at=70)
     fleet.run(60)
@@ -36,9 +36,7 @@ def test_a_queue_stands_still_after_60_s(last: float, finding: str) -> None:
 
 def orderly_without(client_id: str = "") -> Fleet:
     """An orderly group, one client of which may have left a moment ago; a0 begins to stand still."""
-    fleet = Fleet(**NO_OFFSETS)
-    fleet.join("x", "y", "z", report={"orderly": True})
-    fleet.run(60)
+    fleet = running(clients=("x", "y", "z"), how={"report": {"orderly": True}}, **NO_OFFSETS)
     fleet.leave(client_id)
     fleet.run(5)
     offsets(fleet, 100, 50, 50, at=70)
@@ -89,19 +87,19 @@ def test_an_orderly_one_that_stands_still_is_not_forgiven_when_a_client_leaves()
     ],
 )
 def test_it_moves_when_either_offset_does(name: str, second: tuple[int, int, int], finding: str) -> None:
-    assert observed(healthy(**NO_OFFSETS), (70, 100, 50, 50), (135, *second)) == finding, name
+    assert observed(running(**NO_OFFSETS), (70, 100, 50, 50), (135, *second)) == finding, name
 
 
 def test_nothing_waits_where_everything_was_pulled() -> None:
-    assert observed(healthy(**NO_OFFSETS), (70, 100, 50, 100), (135, 100, 50, 100)) == "MATCH"
+    assert observed(running(**NO_OFFSETS), (70, 100, 50, 100), (135, 100, 50, 100)) == "MATCH"
 
 
 def test_brokers_of_4_x_know_no_pull_offset() -> None:
-    assert observed(healthy(**NO_OFFSETS), (70, 100, 50, -1), (135, 200, 50, -1)) == "STALLED"
+    assert observed(running(**NO_OFFSETS), (70, 100, 50, -1), (135, 200, 50, -1)) == "STALLED"
 
 
 def test_offsets_that_come_late_or_twice_change_nothing() -> None:
-    fleet = healthy(**NO_OFFSETS)
+    fleet = running(**NO_OFFSETS)
     observed(fleet, (70, 100, 50, 50), (100, 150, 50, 50))
     offsets(fleet, 90, 40, 40, at=80)
     offsets(fleet, 150, 60, 60, at=99)
@@ -121,9 +119,7 @@ def test_a_backlog_from_before_there_were_members_is_not_theirs() -> None:
 
 def test_the_offsets_of_a_topic_that_was_consumed_once_say_nothing() -> None:
     """Brokers keep them for ever; a member that has not reported yet makes no subscriber of the group."""
-    fleet = Fleet({"T": {"a": 4, "b": 4}, "once": {"a": 4}})
-    fleet.join("x", "y", topics={"T": "*"})
-    fleet.run(100)
+    fleet = running(100, how={"topics": {"T": "*"}}, topics={"T": {"a": 4, "b": 4}, "once": {"a": 4}})
     assert fleet.finding("a0", "once").reason == "NOT_SUBSCRIBED"
     fleet.join("z", topics={"T": "*"}, answers=False)
     fleet.run(30)
@@ -132,7 +128,7 @@ def test_the_offsets_of_a_topic_that_was_consumed_once_say_nothing() -> None:
 
 
 def test_a_stall_fires_at_once_since_it_has_waited() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.stick("a0")
     fleet.run(80)
     (pending, firing) = fleet.alerts("STALLED")
@@ -152,7 +148,7 @@ def test_without_any_report_it_is_a_warning() -> None:
 
 
 def test_it_is_over_when_it_is_seen_to_move() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.stick("a0")
     fleet.run(100)
     fleet.stick("")
@@ -161,7 +157,7 @@ def test_it_is_over_when_it_is_seen_to_move() -> None:
 
 
 def test_a_stall_whose_queue_turns_out_to_be_nobodys_goes_on_beside_the_worse_alert() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.pause("x")
     fleet.run(80)
     assert fleet.firing() == {("T", "STALLED")}
@@ -176,7 +172,7 @@ def test_a_stall_whose_queue_turns_out_to_be_nobodys_goes_on_beside_the_worse_al
 
 
 def test_a_queue_that_is_nobodys_and_stands_still_stays_nobodys_when_reports_get_lost() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.own("x", "a1-3")
     fleet.run(60)
     assert fleet.firing() == {("T", "ORPHANED")}
@@ -190,7 +186,7 @@ def test_a_queue_that_is_nobodys_and_stands_still_stays_nobodys_when_reports_get
 @pytest.mark.parametrize(("seconds", "progress_every"), [(130, 30), (155, 30), (150, 60)])
 def test_a_queue_that_gets_an_owner_has_a_minute_before_it_is_stalled(seconds: float, progress_every: float) -> None:
     """It stood still because it was nobody's: the offsets from before say nothing of who has it now."""
-    fleet = healthy(progress_every=progress_every)
+    fleet = running(progress_every=progress_every)
     fleet.own("x", "a1-3")
     fleet.run(seconds)
     assert fleet.firing() == {("T", "ORPHANED")}
@@ -202,7 +198,7 @@ def test_a_queue_that_gets_an_owner_has_a_minute_before_it_is_stalled(seconds: f
 
 def test_a_queue_that_was_nobodys_has_a_minute_when_its_group_is_repaired() -> None:
     """Until reports count again nobody is known to have it: that is no stall either."""
-    fleet = healthy()
+    fleet = running()
     fleet.own("x", "a1-3")
     fleet.run(150)
     fleet.leave("x")
@@ -219,7 +215,7 @@ def test_a_queue_that_was_nobodys_has_a_minute_when_its_group_is_repaired() -> N
 
 
 def test_and_is_stalled_after_that_minute_if_its_owner_does_not_move_it() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.own("x", "a1-3")
     fleet.run(150)
     fleet.stick("a0")
@@ -248,7 +244,7 @@ def test_a_queue_that_can_be_read_at_last_has_a_minute_too(progress_every: float
 @pytest.mark.parametrize(("seconds", "fires"), [(55, False), (120, True)])
 def test_so_does_one_whose_owner_kept_it_while_it_could_not_be_read(seconds: float, fires: bool) -> None:
     """The permission to read is given back: people have just mended it, and are called if it goes on standing still."""
-    fleet = healthy(200)
+    fleet = running(200)
     owner = next(one for one in fleet.instances if queues("a0")[0] in one.owned)
     fleet.own(owner.client_id, " ".join(f"{q.broker_name}{q.queue_id}" for q in owner.owned if q.topic == "T"))
     fleet.route(a=(4, 4, 2), b=4)
@@ -260,7 +256,7 @@ def test_so_does_one_whose_owner_kept_it_while_it_could_not_be_read(seconds: flo
 
 
 def test_slow_turns_into_stalled_when_its_owner_has_nothing_in_hand_any_more() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.stick("a0-3")
     fleet.of("x")[0].busy = 9
     fleet.run(330)
@@ -273,7 +269,7 @@ def test_slow_turns_into_stalled_when_its_owner_has_nothing_in_hand_any_more() -
 
 @pytest.mark.parametrize(("moved", "finding"), [(True, "MATCH"), (False, "STALLED")])
 def test_an_owner_that_has_just_finished_is_judged_by_the_offsets_that_follow(moved: bool, finding: str) -> None:
-    fleet = healthy(**NO_OFFSETS)
+    fleet = running(**NO_OFFSETS)
     fleet.of("x")[0].busy = 9
     for broker in (100, 200, 300, 400):
         offsets(fleet, broker, 50, 50)
@@ -289,7 +285,7 @@ def test_an_owner_that_has_just_finished_is_judged_by_the_offsets_that_follow(mo
 
 
 def test_a_stall_is_over_when_consuming_is_forbidden() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.stick("a0")
     fleet.run(80)
     fleet.round_fields = {"consume_enable": False}
@@ -303,9 +299,7 @@ def test_a_stall_is_over_when_consuming_is_forbidden() -> None:
 
 def retrying(rate: int) -> Fleet:
     """A retry topic's queue that nobody has, and messages in it or not."""
-    fleet = Fleet({"T": {"a": 2}, "%RETRY%g": {"a": 1}}, rate=rate)
-    fleet.join("x")
-    fleet.run(60)
+    fleet = running(clients=("x",), topics={"T": {"a": 2}, "%RETRY%g": {"a": 1}}, rate=rate)
     fleet.own("x", "", topic="%RETRY%g")
     return fleet.run(60)
 
@@ -350,7 +344,7 @@ def test_a_queue_is_told_as_severe_as_its_alert_whatever_becomes_of_it() -> None
 
 def test_what_another_has_just_taken_over_is_not_his_doing() -> None:
     """A client that is stopped stays listed a while after the others have shared out its queues."""
-    fleet = healthy()
+    fleet = running()
     fleet.stick("a0-3")
     fleet.run(90)
     assert fleet.firing() == {("T", "STALLED")}
@@ -362,7 +356,7 @@ def test_what_another_has_just_taken_over_is_not_his_doing() -> None:
 
 
 def test_where_members_do_not_subscribe_to_the_topic_brokers_refuse_pulls() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.join("z", topics={"U": "*"})
     fleet.stick()
     fleet.run(150)
@@ -372,9 +366,7 @@ def test_where_members_do_not_subscribe_to_the_topic_brokers_refuse_pulls() -> N
 @pytest.mark.parametrize(("last", "fires"), [(129.999, set()), (130.0, {("T", "ORPHANED")})])
 def test_a_queue_that_nobody_owns_and_that_stands_still_fires_at_once(last: float, fires: set[tuple[str, str]]) -> None:
     """Without the offsets all members must say again that they do not own it."""
-    fleet = Fleet(**NO_OFFSETS, report_every=0)
-    fleet.join("x", "y")
-    fleet.run(65)
+    fleet = running(65, **NO_OFFSETS, report_every=0)
     offsets(fleet, 100, 50, 50, at=70)
     fleet.run(60)
     fleet.own("x", "a1-3")

@@ -5,7 +5,7 @@ from itertools import cycle
 import pytest
 
 from schemas.facts import AlertFact
-from tests.core.fleet import Fleet, Offsets, healthy, queues, said
+from tests.core.fleet import Fleet, Offsets, queues, running, said
 
 FLOOR = 600
 READING = 30  # one reading of the offsets, a round, and the time until a restarted client is back
@@ -74,9 +74,8 @@ def test_clients_that_restart_in_a_loop_and_consume_nothing(
 
 
 def test_one_that_restarts_while_the_others_consume_leaves_its_queues_unread() -> None:
-    fleet = healthy(200, clients="xyz")
-    for one in fleet.instances:
-        one.is_pinned = True
+    fleet = running(200, clients="xyz")
+    fleet.freeze()
     mine = set(fleet.of("z")[0].owned)
     fleet.stuck = mine
     began = fleet.now
@@ -92,7 +91,7 @@ def test_one_that_restarts_while_the_others_consume_leaves_its_queues_unread() -
 @pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_group_whose_members_are_replaced_all_the_time_is_told_of_what_nobody_consumes() -> None:
     """Each change begins a new grace, a deploy is waited for, and no report ever counts."""
-    fleet = healthy(200, clients="uvwxyz")
+    fleet = running(200, clients="uvwxyz")
     fleet.stick("a0")
     began = fleet.now
     for n in range(30):
@@ -103,7 +102,7 @@ def test_a_group_whose_members_are_replaced_all_the_time_is_told_of_what_nobody_
 
 
 def test_the_ten_minutes_go_on_while_a_broker_s_lists_cannot_be_read() -> None:
-    fleet = healthy(200)
+    fleet = running(200)
     fleet.stick("a0")
     began = fleet.now
     for _ in range(12):
@@ -115,9 +114,7 @@ def test_the_ten_minutes_go_on_while_a_broker_s_lists_cannot_be_read() -> None:
 
 
 def test_a_group_without_members_has_one_page_though_a_broker_gives_no_list_now_and_then() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.leave("x", "y")
     for _ in range(20):
         fleet.run(35)
@@ -128,7 +125,7 @@ def test_a_group_without_members_has_one_page_though_a_broker_gives_no_list_now_
 
 
 def test_they_do_not_run_while_a_broker_is_away() -> None:
-    fleet = healthy(200)
+    fleet = running(200)
     fleet.stick("a0-3")
     fleet.run(30)
     fleet.stick("")
@@ -145,7 +142,7 @@ def test_they_do_not_run_while_a_broker_is_away() -> None:
 @pytest.mark.slow("minutes and hours of a group are folded")
 def test_they_begin_when_the_group_may_consume_again() -> None:
     """consumeEnable false for maintenance, then true: clients pull again some seconds later."""
-    fleet = healthy(200)
+    fleet = running(200)
     fleet.round_fields = {"consume_enable": False}
     fleet.stick()
     fleet.run(1800)
@@ -159,7 +156,7 @@ def test_they_begin_when_the_group_may_consume_again() -> None:
 
 @pytest.mark.slow("minutes and hours of a group are folded")
 def test_and_a_group_that_does_not_begin_to_consume_is_told() -> None:
-    fleet = healthy(200)
+    fleet = running(200)
     fleet.round_fields = {"consume_enable": False}
     fleet.stick()
     fleet.run(1800)
@@ -169,9 +166,7 @@ def test_and_a_group_that_does_not_begin_to_consume_is_told() -> None:
 
 
 def test_they_begin_when_a_topic_is_subscribed_to_again() -> None:
-    fleet = Fleet({"T": {"a": 4}, "U": {"a": 4}})
-    fleet.join("x", "y")
-    fleet.run(200)
+    fleet = running(200, topics={"T": {"a": 4}, "U": {"a": 4}})
     for one in fleet.instances:
         one.topics = {"T": "*"}
     fleet.balance()
@@ -200,11 +195,8 @@ def test_they_begin_when_a_topic_is_subscribed_to_again() -> None:
     ],
 )
 def test_all_consumers_die_and_a_member_stays_that_is_not_judged(other: dict[str, object]) -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
-    for one in fleet.instances:
-        one.is_pinned = True
+    fleet = running()
+    fleet.freeze()
     fleet.join("orders-7d9f@1@0@2hs8xkq31c", consumes=False, is_pinned=True, **other)
     fleet.run(140)
     fleet.leave("x", "y")
@@ -221,9 +213,7 @@ def test_all_consumers_die_and_a_member_stays_that_is_not_judged(other: dict[str
 
 
 def test_a_group_of_such_members_that_consumes_is_no_fault() -> None:
-    fleet = Fleet()
-    fleet.join("x", **LITE_ASSIGN)
-    fleet.run(2000)
+    fleet = running(2000, clients=("x",), how=LITE_ASSIGN)
     assert fleet.fired() == set()
     assert fleet.status().status == "excluded"
 
@@ -233,9 +223,8 @@ def test_a_group_of_such_members_that_consumes_is_no_fault() -> None:
 
 def owned_twice_now_and_then() -> Fleet:
     """y has owned what is x's, four times for a minute."""
-    fleet = healthy(200, clients="xyz")
-    for one in fleet.instances:
-        one.is_pinned = True
+    fleet = running(200, clients="xyz")
+    fleet.freeze()
     (x,), (y,) = fleet.of("x"), fleet.of("y")
     of_y = set(y.owned)
     for _ in range(4):
@@ -264,9 +253,7 @@ def test_a_stopped_client_is_told_beside_queues_that_are_owned_twice_now_and_the
 @pytest.mark.slow("minutes and hours of a group are folded")
 def test_batches_of_clients_that_stopped_answering_are_no_fault() -> None:
     """Batches of 100 s. The broker shows that up to 1,000 messages are pulled."""
-    fleet = Fleet(rate=20)
-    fleet.join("x", "y")
-    fleet.run(100)
+    fleet = running(100, rate=20)
     for turn in range(20):
         if turn == 6:
             for one in fleet.instances:
@@ -321,11 +308,10 @@ def test_a_pull_group_that_begins_at_the_end_has_committed_nothing_of_idle_queue
 
 def test_what_the_owner_before_pulled_is_not_in_the_hands_of_a_tool() -> None:
     """A tool that pulls by itself has taken its place: it does not say what it owns."""
-    fleet = healthy(200, clients="xyz")
+    fleet = running(200, clients="xyz")
     fleet.hang("b2-3")
     fleet.run(100)
-    for one in fleet.instances:
-        one.is_pinned = True
+    fleet.freeze()
     fleet.leave("z")
     (tool,) = fleet.join("0.0.0.0@tool", is_pinned=True, consumes=False, **PULLS)
     tool.owned = set()
@@ -349,7 +335,7 @@ def test_no_alert_becomes_more_severe_because_a_round_has_passed(reports_pull_of
 
 
 def test_a_listener_that_hung_once_is_told_as_soon_the_next_time() -> None:
-    fleet = healthy(100)
+    fleet = running(100)
     told = []
     for _ in range(2):
         fleet.hang()
@@ -363,7 +349,7 @@ def test_a_listener_that_hung_once_is_told_as_soon_the_next_time() -> None:
 
 def test_a_batch_as_long_as_those_before_is_no_slow_consumer() -> None:
     """Batches of six minutes each, one after the other: two are told, the others are known by then."""
-    fleet = healthy(100)
+    fleet = running(100)
     for turn in range(5):
         fleet.hang()
         fleet.run(360)
@@ -380,7 +366,7 @@ def test_a_batch_as_long_as_those_before_is_no_slow_consumer() -> None:
 
 def test_members_that_are_back_have_time_to_consume_what_has_waited() -> None:
     """People were called because nobody was there."""
-    fleet = healthy(200)
+    fleet = running(200)
     fleet.leave("x", "y")
     fleet.run(900)
     assert fleet.firing() == {("", "NO_MEMBERS")}
@@ -394,7 +380,7 @@ def test_members_that_are_back_have_time_to_consume_what_has_waited() -> None:
 
 
 def test_members_that_are_back_and_consume_nothing_are_told() -> None:
-    fleet = healthy(200)
+    fleet = running(200)
     fleet.leave("x", "y")
     fleet.run(900)
     fleet.stick()
@@ -405,7 +391,7 @@ def test_members_that_are_back_and_consume_nothing_are_told() -> None:
 
 @pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_group_that_restarts_in_a_loop_and_was_told_as_empty_stays_told() -> None:
-    fleet = healthy(200, clients="x")
+    fleet = running(200, clients="x")
     fleet.stick()
     restart_loop(fleet, "x", 50, 100, 3_000)
     fired = [ts for ts, _, reason in fleet.alerts("NO_MEMBERS") if reason == "held_long_enough"]

@@ -8,19 +8,13 @@ from schemas.facts import QuarantineFact
 from streaming.core.default_settings import DEFAULT_SETTINGS, DEFAULT_TIMING
 from streaming.core.settings import Settings
 from streaming.core.shard import Record, fold
-from tests.core.fleet import T0, Fleet, record_of
+from tests.core.fleet import T0, record_of, running
 
 TRUSTED = Settings(timing=DEFAULT_TIMING, trusted_sources=("test*", "forget ops *"))
 
 
 def records(events: list[AnyEvent]) -> list[Record]:
     return [record_of(event, offset) for offset, event in enumerate(events)]
-
-
-def healthy() -> Fleet:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    return fleet.run(60)
 
 
 def forget(source: str) -> Forget:
@@ -33,14 +27,14 @@ def refused(events: list[AnyEvent], settings: Settings) -> list[tuple[str, str]]
 
 
 def test_events_of_listed_producers_are_taken_as_without_a_list() -> None:
-    fleet = healthy()
+    fleet = running()
     events = [*fleet.events, forget("forget ops 7 1")]
     assert fold(None, records(events), TRUSTED).facts == fold(None, records(events), DEFAULT_SETTINGS).facts
     assert refused(events, TRUSTED) == []
 
 
 def test_rounds_and_forgets_of_others_go_to_quarantine_and_change_nothing() -> None:
-    fleet = healthy()
+    fleet = running()
     rounds = [event for event in fleet.events if isinstance(event, Round)]
     forged = [replace(event, source="evil", ts=event.ts + 1_000) for event in rounds]
     events = [*fleet.events, *forged, forget("evil")]
@@ -58,7 +52,7 @@ def test_other_events_of_producers_that_are_not_listed_are_taken(kind: str) -> N
     """Consumers may send their own reports."""
     events: list[AnyEvent] = [
         replace(event, source="a consumer") if type(event).__struct_config__.tag == kind else event
-        for event in healthy().events
+        for event in running().events
     ]
     assert any(event.source == "a consumer" for event in events)
     assert refused(events, TRUSTED) == []

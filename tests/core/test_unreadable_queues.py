@@ -6,7 +6,7 @@ from schemas.facts import AlertFact, QueueFact
 from schemas.identity import MessageQueue
 from schemas.observed import UnreadableQueues
 from streaming.core.alerts.phases import AlertReason
-from tests.core.fleet import T0, Fleet, healthy, queues, said
+from tests.core.fleet import T0, Fleet, queues, running, said
 
 HOUR = 3600
 KIND = "UNREADABLE_QUEUES"
@@ -30,7 +30,7 @@ def names(alert: AlertFact) -> list[tuple[str, int]]:
 
 
 def test_the_evidence_says_how_many_wait_and_when_that_was_read() -> None:
-    fleet = healthy(rate=0)
+    fleet = running(rate=0)
     fleet.route("T", a=(2, 4, 6), b=4)
     fleet.rate = 4
     fleet.run(120)
@@ -63,7 +63,7 @@ def test_where_no_offset_of_the_group_is_known_what_arrives_is_counted() -> None
 
 def test_where_it_was_known_before_it_still_is() -> None:
     """It can not have moved: nobody could read the queue."""
-    fleet = healthy(rate=0)
+    fleet = running(rate=0)
     fleet.route("T", a=(2, 4, 6), b=4)
     fleet.without_offset = set(queues("a2-3"))
     fleet.rate = 4
@@ -81,7 +81,7 @@ def test_where_it_was_known_before_it_still_is() -> None:
 @pytest.mark.parametrize(("away", "after"), [(600, []), (HOUR + 100, [("resolved", "gone")])])
 def test_evidence_that_went_away_with_its_broker_says_nothing(away: float, after: list[tuple[str, str]]) -> None:
     """Name servers drop a broker that dies at once."""
-    fleet = healthy()
+    fleet = running()
     fleet.route("T", a=4, b=(2, 4, 6))
     fleet.run(120)
     told = reasons(fleet)
@@ -92,7 +92,7 @@ def test_evidence_that_went_away_with_its_broker_says_nothing(away: float, after
 
 
 def test_it_goes_on_when_the_broker_is_back() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.route("T", a=4, b=(2, 4, 6))
     fleet.run(120)
     fleet.down.add("b")
@@ -106,7 +106,7 @@ def test_it_goes_on_when_the_broker_is_back() -> None:
 
 
 def test_queues_of_a_broker_that_is_down_stay_in_the_alert_of_others() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.route("T", a=(3, 4, 6), b=(2, 4, 6))
     fleet.run(120)
     fleet.down.add("b")
@@ -124,9 +124,8 @@ def test_queues_of_a_broker_that_is_down_stay_in_the_alert_of_others() -> None:
 
 def test_a_client_that_keeps_what_cannot_be_read_is_no_phantom() -> None:
     """No queue is left to share out: RocketMQ's strategies refuse that, so each client keeps what it has."""
-    fleet = healthy()
-    for one in fleet.instances:
-        one.is_pinned = True
+    fleet = running()
+    fleet.freeze()
     fleet.stick("a0-3 b0-3")  # their brokers refuse the pulls
     fleet.route("T", a=(4, 4, 2), b=(4, 4, 2))
     fleet.run(400)
@@ -138,7 +137,7 @@ def test_a_client_that_keeps_what_cannot_be_read_is_no_phantom() -> None:
 
 
 def test_a_stall_ends_where_the_queue_can_no_longer_be_read() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.stick("a2-3")
     fleet.run(120)
     assert ("T", "STALLED") in fleet.firing()
@@ -152,7 +151,7 @@ def test_a_stall_ends_where_the_queue_can_no_longer_be_read() -> None:
 
 def shrunk(left: int = 50, *, is_read: bool = True) -> Fleet:
     """b2 and b3 leave the route, each with so many messages of the group in it."""
-    fleet = healthy(rate=0)
+    fleet = running(rate=0)
     for queue in queues("b2-3"):
         fleet.offsets[queue].broker += left
     fleet.route("T", a=4, b=2)
@@ -226,7 +225,7 @@ def test_it_ends_when_the_queues_are_back_and_consumed() -> None:
 
 
 def test_a_broker_that_is_down_has_not_left_the_route_for_good() -> None:
-    fleet = healthy(rate=0)
+    fleet = running(rate=0)
     for queue in queues("b0-3"):
         fleet.offsets[queue].broker += 50
     fleet.say_progress()
@@ -238,7 +237,7 @@ def test_a_broker_that_is_down_has_not_left_the_route_for_good() -> None:
 
 def test_a_broker_that_was_taken_out_on_purpose_leaves_what_its_last_offsets_say() -> None:
     """``mqadmin wipeWritePerm``, then it is shut down before all is consumed."""
-    fleet = healthy(rate=0)
+    fleet = running(rate=0)
     fleet.stuck = set(queues("b0-1"))
     for queue in queues("b0-1"):
         fleet.offsets[queue].broker += 50
@@ -252,7 +251,7 @@ def test_a_broker_that_was_taken_out_on_purpose_leaves_what_its_last_offsets_say
 
 
 def test_a_queue_that_the_route_still_has_is_not_told_to_have_left() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.route("T", a=(2, 4, 6), b=4)
     fleet.run(120)
     told = [fact.payload for fact in fleet.told(QueueFact) if fact.payload.reason == "LEFT_ROUTE"]
@@ -268,7 +267,7 @@ def beyond_the_end(fleet: Fleet, queue: MessageQueue) -> None:
 
 
 def test_an_offset_beyond_the_end_does_not_end_a_stall() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.stick("a0")
     fleet.run(120)
     assert ("T", "STALLED") in fleet.firing()
@@ -279,7 +278,7 @@ def test_an_offset_beyond_the_end_does_not_end_a_stall() -> None:
 
 
 def test_an_offset_beyond_the_end_is_not_consumed_by_clients_that_nobody_lists() -> None:
-    fleet = healthy()
+    fleet = running()
     fleet.leave("x", "y")
     fleet.run(30)
     assert fleet.state.consumed_unlisted_ts == 0

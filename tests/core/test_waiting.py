@@ -8,7 +8,7 @@ from schemas.facts import AlertFact
 from streaming.core.alerts.phases import AlertReason
 from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.waiting import REPEAT_WAITING_MS, TELL_WAITING_MS
-from tests.core.fleet import T0, Fleet, healthy, not_taken_over
+from tests.core.fleet import T0, Fleet, not_taken_over, running
 
 
 def of(fleet: Fleet, kind: str, topic: str | None = "T") -> list[tuple[int, AlertFact]]:
@@ -88,7 +88,7 @@ def test_evidence_has_the_time_at_which_it_was_seen_last() -> None:
 
 def test_what_keeps_an_alert_open_stays_said_beside_newer_numbers() -> None:
     """Broker b does not list y, so x takes y's queues besides until it happens to ask a."""
-    fleet = healthy()
+    fleet = running()
     fleet.of("y")[0].brokers = ("a",)
     fleet.own("x", "a0-3 b0-3")
     fleet.run(100)
@@ -104,7 +104,7 @@ def test_what_keeps_an_alert_open_stays_said_beside_newer_numbers() -> None:
 
 def test_an_alert_of_a_group_at_rest_follows_the_offsets_too() -> None:
     """Of these queues none is wrong, so that the group need not be evaluated for anything else."""
-    fleet = healthy()
+    fleet = running()
     fleet.route("T", a=(2, 4, 6), b=4)
     fleet.run(600)
     alert = fleet.alert("UNREADABLE_QUEUES")

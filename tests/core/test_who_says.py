@@ -8,7 +8,7 @@ from schemas.events import OwnedQueue, OwnedQueues
 from schemas.facts import RebalanceFact
 from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.settings import GroupRule, Settings
-from tests.core.fleet import Fleet, said
+from tests.core.fleet import Fleet, running, said
 from tests.said import why
 
 ACTIVELY, PASSIVELY = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"
@@ -38,9 +38,7 @@ def alert_of(fleet: Fleet, kind: str) -> tuple[str | None, list[str], list[str]]
 
 @pytest.mark.parametrize("fields", [PULLS, PULLS_BY_HEARTBEAT], ids=["by its report", "by its heartbeat"])
 def test_a_pull_group_that_is_well_alerts_nobody(fields: dict[str, Any]) -> None:
-    fleet = Fleet()
-    fleet.join("x", "y", **fields)
-    fleet.run(600)
+    fleet = running(600, how=fields)
     assert fleet.alerts() == []
     assert kinds(fleet) == {"UNKNOWN"}
     assert why(fleet.finding("a0")) == "x, y: what they own is not known (pulls by itself)"
@@ -49,9 +47,7 @@ def test_a_pull_group_that_is_well_alerts_nobody(fields: dict[str, Any]) -> None
 
 def test_what_is_kept_of_the_reason_names_no_client() -> None:
     """Its state would else grow with its members' ids."""
-    fleet = Fleet()
-    fleet.join("x", "y", **PULLS)
-    fleet.run(60)
+    fleet = running(how=PULLS)
     before = fleet.state.status
     fleet.join("z" * 200, **PULLS)
     fleet.run(60)
@@ -60,18 +56,14 @@ def test_what_is_kept_of_the_reason_names_no_client() -> None:
 
 
 def test_a_pull_group_of_which_nobody_says_who_owns_what_has_no_rebalances() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y", **PULLS)
-    fleet.run(60)
+    fleet = running(how=PULLS)
     fleet.join("z", **PULLS)
     fleet.run(900)
     assert fleet.told(RebalanceFact) == []
 
 
 def test_a_pull_client_that_stops_consuming_is_found_by_offsets() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y", **PULLS)
-    fleet.run(120)
+    fleet = running(120, how=PULLS)
     fleet.of("x")[0].consumes = False
     fleet.run(240)
     assert fleet.firing() == set(), "it may pull when it likes"
@@ -95,9 +87,7 @@ def test_pull_clients_that_keep_their_offsets_elsewhere_never_stall() -> None:
 
 def test_pull_clients_that_list_their_queues_are_judged() -> None:
     """DefaultLitePullConsumer from 5.1.1 on."""
-    fleet = Fleet(rate=0)
-    fleet.join("x", "y", report={"consume_type": ACTIVELY})
-    fleet.run(60)
+    fleet = running(how={"report": {"consume_type": ACTIVELY}}, rate=0)
     assert kinds(fleet) == {"MATCH"}
     fleet.own("x", "a1-3")
     fleet.run(90)
@@ -137,9 +127,7 @@ def test_one_that_lacks_a_queue_is_not_lost_either_way() -> None:
 
 
 def test_a_group_whose_offsets_move_at_brokers_does_not_broadcast() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y", **GO)
-    fleet.run(60)
+    fleet = running(how=GO)
     assert kinds(fleet) == {"MATCH"}
     fleet.own("y", "a0 b0-3")
     fleet.run(60)
@@ -156,9 +144,7 @@ def test_a_report_that_names_the_model_is_enough() -> None:
 
 def test_queues_assigned_by_hand_are_not_lost_where_brokers_do_not_tell_the_type() -> None:
     """Request 203 is refused, and the reports are of a producer that does not pass the type on."""
-    fleet = Fleet()
-    fleet.join("x", "y", report={"subscriptions": (), "owned": ()})
-    fleet.run(600)
+    fleet = running(600, how={"report": {"subscriptions": (), "owned": ()}})
     assert fleet.alerts() == []
     assert kinds(fleet) == {"UNKNOWN"}
 
@@ -167,9 +153,7 @@ def test_queues_assigned_by_hand_are_not_lost_where_brokers_do_not_tell_the_type
 
 
 def test_a_pull_tool_takes_a_share_that_nobody_consumes() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(120)
+    fleet = running(120)
     fleet.join("tool", **TOOL)
     fleet.run(400)
     assert fleet.firing() == {("T", "STALLED")}
@@ -184,9 +168,7 @@ def test_a_pull_tool_takes_a_share_that_nobody_consumes() -> None:
 
 
 def test_the_share_of_a_pull_tool_waits_for_no_deploy() -> None:
-    fleet = Fleet()
-    fleet.join("w", "x", "y")
-    fleet.run(120)
+    fleet = running(120, clients=("w", "x", "y"))
     fleet.join("tool", **TOOL)
     fleet.leave("w")
     fleet.join("v")
@@ -218,9 +200,7 @@ def test_without_messages_the_share_of_a_pull_tool_is_not_known() -> None:
 
 
 def test_the_share_of_one_that_a_proxy_serves_is_named_when_it_stands_still() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.join("a@1@0@2hs8xkq31c", answers=False, consumes=False)
     fleet.run(400)
     assert fleet.firing() == {("T", "STALLED")}
@@ -243,9 +223,7 @@ def test_one_of_another_kind_does_not_exclude_the_others(report: dict[str, Any])
 
 
 def test_a_member_that_was_not_asked_yet_leaves_the_others_excluded() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y", report=POPS)
-    fleet.run(60)
+    fleet = running(how={"report": POPS})
     fleet.report_every = 0
     fleet.join("z", report=POPS)
     fleet.run(20)
@@ -256,9 +234,7 @@ def test_a_member_that_was_not_asked_yet_leaves_the_others_excluded() -> None:
 
 
 def orphaned() -> Fleet:
-    fleet = Fleet(rate=0)
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running(rate=0)
     fleet.own("x", "a1-3")
     fleet.run(60)
     assert fleet.firing() == {("T", "ORPHANED")}
@@ -306,9 +282,7 @@ def test_an_operator_that_excludes_a_group_ends_its_alerts() -> None:
 
 
 def test_a_stall_that_is_seen_to_be_over_ends_though_the_group_is_excluded() -> None:
-    fleet = Fleet()
-    fleet.join("x", "y")
-    fleet.run(60)
+    fleet = running()
     fleet.stick("a0")
     fleet.run(120)
     assert fleet.firing() == {("T", "STALLED")}

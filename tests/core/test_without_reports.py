@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.fleet import Fleet, queues, said
+from tests.core.fleet import Fleet, queues, running, said
 
 NEVER = 0
 RIVALS = {"rival_subscriptions": (("T",), ("U",))}
@@ -72,9 +72,7 @@ def test_queues_that_nobody_consumes_are_found_with_their_cause(twice: bool, cau
 @pytest.mark.parametrize("answers", [True, False])
 def test_two_processes_under_one_id_are_found_though_no_queue_is_left_to_nobody(answers: bool) -> None:
     """One queue, and the first of two entries takes it: the second process takes the same, and nothing stands still."""
-    fleet = Fleet(topics={"T": {"a": 1}}, report_every=20 if answers else NEVER)
-    fleet.join("x", "x")
-    fleet.run(150)
+    fleet = running(150, clients=("x", "x"), topics={"T": {"a": 1}}, report_every=20 if answers else NEVER)
     assert fleet.fired() <= {("T", "DUPLICATED")}
     fleet.run(60)
     if answers:  # then its queues say more

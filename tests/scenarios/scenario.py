@@ -193,9 +193,7 @@ def _do(fleet: Fleet, doing: Doing) -> None:
         fleet.own(doing.own.client, doing.own.queues, doing.own.topic)
     _tell(fleet, doing)
     if doing.balance:
-        for one in fleet.instances:
-            one.is_pinned = False
-        fleet.balance()
+        fleet.thaw()
 
 
 def _tell(fleet: Fleet, doing: Doing) -> None:
