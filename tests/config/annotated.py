@@ -4,7 +4,6 @@ After a change of one: ``UPDATE_GOLDEN=1 python -m pytest tests/config``, then r
 """
 
 import json
-import os
 import re
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from pydantic import BaseModel, SecretStr
 from streaming.config.config_errors import KeyPath
 from streaming.config.keys import field_at
 from streaming.config.values import allowed
+from testing.golden import compare
 
 _TABLE = re.compile(r"#?\[+([a-z_.]+)\]+")
 _KEY = re.compile(r"(#?)([a-z_.]+) = .+")
@@ -21,10 +21,7 @@ _ALLOWED = "# Allowed: "
 
 def compare_with_declarations(file: Path, root: type[BaseModel]) -> None:
     """Fails where a default or what a key allows is another one in the file; or writes the file again."""
-    made = _made_again(file.read_text("utf-8").splitlines(), root)
-    if os.environ.get("UPDATE_GOLDEN"):
-        file.write_text(made, "utf-8")
-    assert file.read_text("utf-8") == made
+    compare(_made_again(file.read_text("utf-8").splitlines(), root), file)
 
 
 def _made_again(lines: list[str], root: type[BaseModel]) -> str:

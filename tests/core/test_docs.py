@@ -1,6 +1,5 @@
 """docs/findings.md names every kind, cause, reason, transition and timer, as the code has them."""
 
-import os
 import re
 from math import prod
 from pathlib import Path
@@ -15,6 +14,7 @@ from streaming.core.causes.table import CAUSES, RULES
 from streaming.core.default_settings import DEFAULT_TIMING
 from streaming.core.finding_kinds import KINDS
 from streaming.core.settings import Timing
+from testing.golden import compare
 
 PATH = Path(__file__).parents[2] / "docs" / "findings.md"
 PAGE = PATH.read_text("utf-8")
@@ -131,10 +131,7 @@ def test_every_timer_has_its_row() -> None:
 
 def test_the_values_of_the_timers_are_those_of_the_core() -> None:
     """After a change of one: ``UPDATE_GOLDEN=1 python -m pytest tests/core/test_docs.py`` writes it into the page."""
-    made = "".join(map(with_values, PAGE.splitlines(keepends=True)))
-    if os.environ.get("UPDATE_GOLDEN"):
-        PATH.write_text(made, "utf-8")
-    assert PATH.read_text("utf-8") == made
+    compare("".join(map(with_values, PAGE.splitlines(keepends=True))), PATH)
 
 
 def with_values(line: str) -> str:

@@ -1,7 +1,6 @@
 """The page of a group. After a change: ``UPDATE_GOLDEN=1 python -m pytest tests/explain``, and read the difference."""
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from datetime import UTC
 from pathlib import Path
@@ -15,6 +14,7 @@ from streaming.cli import main
 from streaming.explain.group_text import lines_of
 from streaming.explain.snapshot import MonitorStatus
 from streaming.explain.snapshot_from_facts import snapshot_of
+from testing.golden import compare
 from testing.written import commit
 from tests.core.test_polled import settled
 from tests.explain.facts import T0, Teller, facts_of_scenario
@@ -64,10 +64,7 @@ PAGES: dict[str, Callable[[], Sequence[Fact]]] = {
 @pytest.mark.parametrize("name", PAGES)
 def test_page_is_as_expected(name: str) -> None:
     shown = page(PAGES[name]()) + "\n"
-    golden = GOLDEN / f"{name}.txt"
-    if os.environ.get("UPDATE_GOLDEN"):
-        golden.write_text(shown, "utf-8")
-    assert shown == golden.read_text("utf-8")
+    compare(shown, GOLDEN / f"{name}.txt")
 
 
 def test_times_of_a_reason_are_those_of_the_reader() -> None:

@@ -1,6 +1,5 @@
 """The page as people read it. ``UPDATE_GOLDEN=1`` writes what is printed now over what was expected."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ from rich.cells import cell_len
 from schemas.events import Subscription
 from streaming.core.allocation.averagely import AveragelyByCircle
 from streaming.inspect.snapshot import InspectedGroup
+from testing.golden import compare
 from tests.core.fleet import Fleet
 from tests.inspect.looks import fleet, looked_at, page, picture
 
@@ -52,10 +52,7 @@ def unheard() -> InspectedGroup:
 def test_page_is_as_expected(width: int) -> None:
     silent = {"b": "no answer within 2 s"}
     shown = page(healthy(), mixed(), young(), unheard(), healthy("refunds"), width=width, silent=silent)
-    golden = GOLDEN / f"page-{width}.txt"
-    if os.environ.get("UPDATE_GOLDEN"):
-        golden.write_text(shown, "utf-8")
-    assert shown == golden.read_text("utf-8")
+    compare(shown, GOLDEN / f"page-{width}.txt")
 
 
 def test_healthy_groups_take_a_line_unless_they_are_asked_for() -> None:

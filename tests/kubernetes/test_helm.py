@@ -1,6 +1,5 @@
 """The chart by Helm itself: it renders what is kept, and refuses values that cannot work."""
 
-import os
 import shutil
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 import yaml
 
 from testing.go_programs import missing
+from testing.golden import compare
 from tests.kubernetes.chart import CHART, HERE, NAMES, RULES, golden, helm, kept, objects, template, values
 from tests.kubernetes.programs import HELM
 from tests.kubernetes.schema_faults import faults
@@ -25,10 +25,7 @@ def test_helm_renders_what_is_kept_and_finds_no_fault(name: str) -> None:
     assert linted.returncode == 0, linted.stdout
     rendered = template(values(name))
     assert rendered.returncode == 0, rendered.stderr
-    text = kept(name, rendered.stdout)
-    if os.environ.get("UPDATE_GOLDEN"):
-        golden(name).write_text(text, encoding="utf-8")
-    assert text == golden(name).read_text(encoding="utf-8")
+    compare(kept(name, rendered.stdout), golden(name))
 
 
 @needs_helm

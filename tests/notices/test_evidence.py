@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from schemas import observed as o
-from schemas.facts import Cause, Kind
+from schemas.facts import Cause, Kind, Severity
 from schemas.reasons import ReasonKind
 from streaming import notices
 from streaming.core.causes.table import CAUSES, NextStep
@@ -156,6 +156,7 @@ def test_both_languages_have_the_same_texts_and_all_that_the_code_asks_for() -> 
 def test_every_cause_and_kind_has_its_words(language: Language) -> None:
     assert language.causes.keys() == {cause.value for cause in Cause}
     assert language.kinds.keys() == {kind.value for kind in ALERTING}
+    assert set(language.severities) == set(Severity)
     assert all(advice.brief and advice.sentence and advice.do for advice in language.causes.values())
 
 

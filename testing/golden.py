@@ -1,0 +1,11 @@
+"""Texts that are compared with a file, whole."""
+
+import os
+from pathlib import Path
+
+
+def compare(shown: str, golden: Path) -> None:
+    """Fails where the file says something else. With ``UPDATE_GOLDEN=1`` it is written first: read the difference."""
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(shown, "utf-8")
+    assert shown == golden.read_text("utf-8")
