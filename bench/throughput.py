@@ -28,18 +28,16 @@ RECORDS_COMPRESSED = 10_000
 class Effort:
     """The numbers of triggers. ``triggers`` of ``a_trigger`` rounds count, after ``warming`` ones of a quarter of the
     rounds, which do not. The plain loop is timed over ``plain_batches`` of the warming batches, after a first one.
-    ``keyed_triggers``: how many count with the group as the key.
     """
 
     a_trigger: int
     warming: int
     triggers: int
     plain_batches: int
-    keyed_triggers: int
 
 
-QUICK = Effort(a_trigger=10_000, warming=60, triggers=4, plain_batches=12, keyed_triggers=0)
-FULL = Effort(a_trigger=20_000, warming=80, triggers=10, plain_batches=16, keyed_triggers=3)
+QUICK = Effort(a_trigger=10_000, warming=60, triggers=4, plain_batches=12)
+FULL = Effort(a_trigger=20_000, warming=80, triggers=10, plain_batches=16)
 STARTING = 2  # the first triggers of a query do not count
 
 

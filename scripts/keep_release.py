@@ -116,9 +116,7 @@ def write_all(version: str, kept: Path, job: Path) -> None:
 
 
 def keep_packed_states(kept: Path) -> None:
-    subprocess.run([sys.executable, "-m", "tests.core.packed_states"], check=True)
-    newest = max(Path("tests", "core", "packed").glob("version-*.jsonl"))
-    shutil.copy(newest, kept / "packed.jsonl")
+    subprocess.run([sys.executable, "-m", "tests.core.packed_states", str(kept / "packed.jsonl")], check=True)
 
 
 @contextmanager

@@ -62,8 +62,8 @@ class Told:
         return [(said["status"], said["key"]) for said in self.notices() if said["groups"] == [group]]
 
 
-def until(happens: Callable[[], bool], within_s: float, what: str) -> None:
+def until(happens: Callable[[], object], within_s: float = 60, what: str = "it happened") -> None:
     deadline = time.monotonic() + within_s
     while not happens():
         assert time.monotonic() < deadline, f"{within_s} s were not enough until {what}"
-        time.sleep(0.1)
+        time.sleep(0.02)

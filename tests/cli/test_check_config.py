@@ -76,12 +76,6 @@ def test_each_fault_has_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     ]
 
 
-def test_misspelt_variable_is_a_fault(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EVENKEEL__JOB__SHARDZ", "64")
-    assert main(["config", "check"]) == 2
-    assert capsys.readouterr().out == "EVENKEEL__JOB__SHARDZ: matches no key; did you mean EVENKEEL__JOB__SHARDS?\n"
-
-
 def test_faults_of_the_alert_rules_are_told_along_with_those_of_the_file_that_names_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from streaming.config.alerts import Alerts
 from streaming.config.load import load_alerts, load_config
 from streaming.config.sections import Config
 from streaming.errors import ConfigError
+from testing.hook import until
 from testing.http_server import Server
 from testing.written import commit
 from tests.notifier.facts import alert, health
@@ -32,13 +33,6 @@ def configured(folder: Path, more: str = "", level: str = "INFO") -> Path:
         f'[log]\nlevel = "{level}"\n{more}'
     )
     return path
-
-
-def until(happens: Callable[[], object], within_s: float = 60) -> None:
-    deadline = time.monotonic() + within_s
-    while not happens():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from kafka.future import Future
 from streaming.collector.output import kafka as output_kafka
 from streaming.collector.output.kafka import KafkaOutput, make_producer, opened
 from streaming.collector.output.other_collectors import other_collectors
+from testing.hook import until
 from testing.records import accepted
 from tests.collector.test_backlog import marker, report
 
@@ -47,13 +48,6 @@ class FakeProducer:
 
     def close(self, timeout: float | None = None) -> None:
         self.is_closed = True
-
-
-def until(true: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def running(producer: FakeProducer, limit_bytes: int = MUCH) -> KafkaOutput:

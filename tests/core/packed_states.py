@@ -1,11 +1,11 @@
-"""Packed states of every version, one file a version in tests/core/packed; a line holds one state.
+"""Packed states as a release leaves them behind, in a file whose lines hold one state each.
 
-``python -m tests.core.packed_states`` writes the file of the present version. It is written once, when the version is
-raised: what an older evenkeel packed must stay as it was. The states are those of the scenarios of tests/scenarios, at
-the round at which most is kept of them.
+``python -m tests.core.packed_states FILE`` writes them, for scripts/keep_release.py: what an older evenkeel packed must
+stay as it was. The states are those of the scenarios of tests/scenarios, at the round at which most is kept of them.
 """
 
 import json
+import sys
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +16,10 @@ import msgspec
 from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.core.state.group import Group
 from streaming.core.state.group_state import GroupState, new_state
-from streaming.core.state.packing import STATE_VERSION, pack
+from streaming.core.state.packing import pack
 from streaming.core.step import take
 from tests.scenarios.scenario import FILES, play, read
 
-FOLDER = Path(__file__).with_name("packed")
 STATES_AT_MOST = 14
 BYTES_AT_MOST = 4_000
 
@@ -31,10 +30,6 @@ class Kept(NamedTuple):
     name: str
     packed: bytes
     holds: Any
-
-
-def path_of(version: int) -> Path:
-    return FOLDER / f"version-{version:02d}.jsonl"
 
 
 def read_kept(path: Path) -> tuple[dict[str, list[str]], list[Kept]]:
@@ -82,7 +77,7 @@ def _busiest(path: Path) -> bytes:
     return max(packed, key=len)
 
 
-def write() -> None:
+def write(file: Path) -> None:
     """The states that fit, those with the most different things in them first."""
     states = {path.stem: packed for path in FILES if 0 < len(packed := _busiest(path)) <= BYTES_AT_MOST}
     chosen = sorted(states, key=lambda name: -len(states[name]))[:STATES_AT_MOST]
@@ -94,9 +89,8 @@ def write() -> None:
                 {"name": name, "packed": b64encode(states[name]).decode(), "holds": plain(state)}, sort_keys=True
             )
         )
-    FOLDER.mkdir(exist_ok=True)
-    path_of(STATE_VERSION).write_text("\n".join(lines) + "\n", "utf-8")
+    file.write_text("\n".join(lines) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
-    write()
+    write(Path(sys.argv[1]))

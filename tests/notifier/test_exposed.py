@@ -4,8 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -23,6 +22,7 @@ from streaming.notifier.sink_view import Route
 from streaming.notifier.sink_worker import SinkStatus
 from streaming.notifier.threads import Destination, NotifierSettings, SettingsInForce, deliver
 from streaming.sinks.sink import Message, Sink
+from testing.hook import until
 from testing.written import commit
 from tests.metrics.scraping import Scrape, get, of_process, scrape
 from tests.notifier.facts import NOW, alert, health
@@ -69,13 +69,6 @@ def delivering(folder: Path, sink: Sink) -> Iterator[NotifierCounts]:
     finally:
         stop.set()
         thread.join(30)
-
-
-def until(happens: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not happens():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def until_sink(counts: NotifierCounts, failing: int) -> None:

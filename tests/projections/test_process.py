@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
 
@@ -18,6 +18,7 @@ from streaming.projections import process as projections_process
 from streaming.projections.new_facts import ROWS_A_BATCH
 from streaming.projections.process import NICENESS, ProjectionSettings, keep_projecting, keep_running
 from streaming.projections.progress import read_progress
+from testing.hook import until
 from testing.written import commit
 from tests.projections.story import all_rows, read, three_days
 
@@ -26,13 +27,6 @@ pytestmark = pytest.mark.slow("many commits are written")
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60
 LOWEST = 19  # of priorities
-
-
-def wait_until(condition: Callable[[], object], within_s: float = PATIENCE_S) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, f"{within_s} s were not enough"
-        time.sleep(0.05)
 
 
 def is_read(tables: Path, version: int) -> bool:
@@ -59,28 +53,28 @@ def running(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_it_waits_for_facts_follows_them_at_low_priority_and_comes_back_after_a_kill(running: Path) -> None:
-    wait_until(children)
+    until(children)
     first, *others = three_days()
     commit(running / "facts", first)
-    wait_until(lambda: is_read(running, 0))
+    until(lambda: is_read(running, 0))
     (process,) = children()
     assert process.nice() == min(psutil.Process().nice() + NICENESS, LOWEST)
     process.send_signal(signal.SIGKILL)
     for day in others:
         commit(running / "facts", day)
-    wait_until(lambda: is_read(running, 2))
+    until(lambda: is_read(running, 2))
     assert len(read(running, "alerts")) == 6
     assert [child.pid for child in children()] != [process.pid]
 
 
 def test_signals_that_its_parent_gets_too_do_not_end_it(running: Path) -> None:
     commit(running / "facts", three_days()[0])
-    wait_until(lambda: is_read(running, 0))
+    until(lambda: is_read(running, 0))
     (process,) = children()
     for number in (signal.SIGINT, signal.SIGTERM):
         process.send_signal(number)
     commit(running / "facts", three_days()[1])
-    wait_until(lambda: is_read(running, 1))
+    until(lambda: is_read(running, 1))
     assert children() == [process]
 
 
@@ -88,12 +82,12 @@ def test_one_that_cannot_work_says_why_and_is_tried_again(
     running: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     commit(running / "facts", three_days()[0])
-    wait_until(lambda: is_read(running, 0))
+    until(lambda: is_read(running, 0))
     (process,) = children()
     shutil.rmtree(running / "facts")
     commit(running / "facts", three_days()[1])
     process.send_signal(signal.SIGKILL)  # the next one sees other facts
-    wait_until(lambda: caplog.text.count("the projections ended with status 1; begun again in 0.1 s") >= 2)
+    until(lambda: caplog.text.count("the projections ended with status 1; begun again in 0.1 s") >= 2)
     assert "the projections were killed by signal 9; begun again" in caplog.text
     assert "are not those that the tables beside them were made from" in capfd.readouterr().err
 
@@ -106,7 +100,7 @@ def test_one_that_cannot_be_started_ends_nobody(
     settings = ProjectionSettings(tables="/nowhere", seconds=1, log_format="text")
     keeper = Thread(target=keep_running, args=(settings, stop), kwargs={"retry_after_s": 0.01})
     keeper.start()
-    wait_until(lambda: caplog.text.count("the projections cannot be started") >= 2)
+    until(lambda: caplog.text.count("the projections cannot be started") >= 2)
     stop.set()
     keeper.join(PATIENCE_S)
 
@@ -133,15 +127,15 @@ def test_its_log_has_the_level_of_its_parent_also_after_a_reload_and_a_kill(
     keeper.start()
     reported = {"level 40"}
     try:
-        wait_until(lambda: set(capfd.readouterr().out.splitlines()) & reported)
+        until(lambda: set(capfd.readouterr().out.splitlines()) & reported)
         caplog.set_level("DEBUG")
         reported = {"level 10"}
-        wait_until(lambda: set(capfd.readouterr().out.splitlines()) & reported)
+        until(lambda: set(capfd.readouterr().out.splitlines()) & reported)
         (process,) = (one for one in psutil.Process().children() if REPORTS in one.cmdline())
         process.kill()
         process.wait()
         capfd.readouterr()
-        wait_until(lambda: set(capfd.readouterr().out.splitlines()) & reported)
+        until(lambda: set(capfd.readouterr().out.splitlines()) & reported)
     finally:
         stop.set()
         keeper.join(PATIENCE_S)
@@ -184,7 +178,7 @@ def test_its_last_facts_are_in_the_tables_when_it_has_ended(tmp_path: Path) -> N
     keeper = Thread(target=keep_running, args=(settings, stop))
     commit(tmp_path / "facts", three_days()[0])
     keeper.start()
-    wait_until(lambda: is_read(tmp_path, 0))  # from here on it would look again in an hour
+    until(lambda: is_read(tmp_path, 0))  # from here on it would look again in an hour
     commit(tmp_path / "facts", three_days()[1])
     stop.set()
     keeper.join(PATIENCE_S)
@@ -197,7 +191,7 @@ def test_it_is_killed_when_another_job_may_write_the_tables_soon(tmp_path: Path)
     keeper = Thread(target=keep_running, args=(settings, Event(), lost.is_set))
     commit(tmp_path / "facts", three_days()[0])
     keeper.start()
-    wait_until(lambda: is_read(tmp_path, 0))
+    until(lambda: is_read(tmp_path, 0))
     commit(tmp_path / "facts", three_days()[1])
     lost.set()
     keeper.join(PATIENCE_S)
@@ -219,11 +213,11 @@ def test_it_ends_with_its_parent_however_that_ends(tmp_path: Path) -> None:
     commit(tmp_path / "facts", three_days()[0])
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)], env=environment, cwd="/")
-    wait_until(lambda: is_read(tmp_path, 0))
+    until(lambda: is_read(tmp_path, 0))
     (child,) = psutil.Process(parent.pid).children()
     parent.kill()
     parent.wait()
-    wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+    until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
 
 
 # Each life is a fork of one process that has everything imported. That never opens a table, because a fork has none of

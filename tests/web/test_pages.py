@@ -219,7 +219,8 @@ def test_a_name_in_a_silence_is_no_pattern(watch: Watch) -> None:
 
 
 def test_pages_have_nothing_inline(app: Starlette, watch: Watch) -> None:
-    for address in (ORDERS, f"{ORDERS}&map=all&minutes=1440", f"/alert?id={the_alert(watch).fact.fingerprint}"):
+    alert = f"/alert?id={the_alert(watch).fact.fingerprint}"
+    for address in ("/", "/nowhere", ORDERS, f"{ORDERS}&map=all&minutes=1440", alert):
         page = ask(app, address).text
         assert not re.search(r"<script(?![^>]* src=)|<style|\sstyle=|\son[a-z]+=|javascript:", page)
         assert not re.search(r"(?:src|href|action)=[\"']?(?:https?:)?//", page)

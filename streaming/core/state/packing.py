@@ -1,9 +1,8 @@
 """Group state as bytes: one byte of version, then MessagePack arrays.
 
 A change of any class in ``group_state``, ``queue_state`` or ``schemas.observed`` changes the packed form. A field with
-a default that is added at the end of its class is read as it is. For any other change add one to ``STATE_VERSION``, add
-the step from the version before to ``MIGRATIONS``, and write the packed states of the new version with
-``python -m tests.core.packed_states``. Those of every version stay in tests/core/packed, and a test reads them all.
+a default that is added at the end of its class is read as it is. For any other change add one to ``STATE_VERSION``, and
+the step from the version before to ``MIGRATIONS``. tests/releases has packed states of every release, and reads them.
 """
 
 from collections.abc import Callable
