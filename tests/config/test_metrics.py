@@ -1,25 +1,18 @@
 """Where the metrics are served: every fault of ``[metrics]`` is named at once, with all others."""
 
-import re
 from pathlib import Path
 
 import pytest
 
 from streaming.cli import main
-from streaming.config.config_errors import ConfigFaults
 from streaming.config.load import load_config
 from streaming.config.sections import Config
+from tests.config.test_faults import faults
 
 
 def load(text: str, folder: Path, **environ: str) -> Config:
     (folder / "x.toml").write_text(text)
     return load_config(folder / "x.toml", environ, writes=())
-
-
-def faults(text: str, folder: Path) -> list[str]:
-    with pytest.raises(ConfigFaults) as refused:
-        load(text, folder)
-    return [re.sub(r"^.*/x\.toml(:\d+)?: ", "", str(fault)) for fault in refused.value.faults]
 
 
 def test_nothing_is_served_by_default() -> None:
@@ -38,10 +31,10 @@ def test_an_address_of_any_network_is_accepted(listen: str, address: tuple[str, 
 def test_all_faults_are_named_at_once(tmp_path: Path) -> None:
     found = faults('[metrics]\nlisten = "9464"\nseries_limit = -1\nlimit = 3\n[job]\nshards = 0', tmp_path)
     assert sorted(found) == [
-        "job.shards = 0: a whole number from 1 to 4096",
-        "metrics.limit = 3: unknown key; use one of listen, series_limit",
-        'metrics.listen = "9464": host:port of this machine; port 0 is any that is free; or empty',
-        "metrics.series_limit = -1: a whole number from 0 to 1000000",
+        "x.toml: job.shards = 0: a whole number from 1 to 4096",
+        "x.toml: metrics.limit = 3: unknown key; use one of listen, series_limit",
+        'x.toml: metrics.listen = "9464": host:port of this machine; port 0 is any that is free; or empty',
+        "x.toml: metrics.series_limit = -1: a whole number from 0 to 1000000",
     ]
 
 

@@ -273,16 +273,9 @@ def test_route_lag_a_queue_of_the_old_route_that_changes_hands() -> None:
     }
 
 
-def test_route_lag_explains_no_queue_whose_owner_stays_the_same() -> None:
-    fleet = running(rate=0)
-    fleet.route("T", a=4, b=6)
-    fleet.own("x", "a1-3 b0")
-    fleet.run(120)
-    assert firing(fleet) == {("T", "ORPHANED"): ("UNEXPLAINED", [("a", 0)])}
-
-
-def test_route_lag_says_nothing_of_old_queues_where_owners_are_not_known() -> None:
-    fleet = running(how={"report": {"strategy": "com.acme.Mine"}}, rate=0)
+@pytest.mark.parametrize("strategy", ["AllocateMessageQueueAveragely", "com.acme.Mine"])
+def test_route_lag_explains_no_queue_whose_owner_stays_the_same_or_is_not_known(strategy: str) -> None:
+    fleet = running(how={"report": {"strategy": strategy}}, rate=0)
     fleet.route("T", a=4, b=6)
     fleet.own("x", "a1-3 b0")
     fleet.run(120)
@@ -490,17 +483,13 @@ def left_to_a_dead_connection(fleet: Fleet) -> list[tuple[str, int]]:
     return [(topic.broker_name(topic.queue(queue).broker), topic.queue(queue).queue_id) for queue in still]
 
 
-def test_queues_wait_for_a_dead_connection_though_their_last_owner_has_just_left() -> None:
-    """x0 had the queues that the second entry of x gets by now, and all others have changed hands as they should."""
-    fleet = running(clients=("x", "x0", "y"))
-    fleet.leave("x0")
-    fleet.ghost("x")
-    fleet.run(100)
-    assert left_to_a_dead_connection(fleet) == [("a", 3), ("b", 0), ("b", 1)]
+@pytest.mark.parametrize("strategy", ["AllocateMessageQueueAveragely", "com.acme.Mine"])
+def test_queues_wait_for_a_dead_connection_though_their_last_owner_has_just_left(strategy: str) -> None:
+    """x0 had the queues that the second entry of x gets by now, and all others have changed hands as they should.
 
-
-def test_a_dead_connection_is_waited_for_where_shares_are_not_known() -> None:
-    fleet = running(clients=("x", "x0", "y"), how={"report": {"strategy": "com.acme.Mine"}})
+    The same where shares are not known.
+    """
+    fleet = running(clients=("x", "x0", "y"), how={"report": {"strategy": strategy}})
     fleet.leave("x0")
     fleet.ghost("x")
     fleet.run(100)

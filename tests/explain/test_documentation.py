@@ -14,6 +14,7 @@ from streaming.explain.snapshot import (
     MonitorStatus,
     UnalertedQueues,
 )
+from testing.golden import require_shown
 from tests.explain.test_group_text import GOLDEN
 
 TEXT = (Path(__file__).parents[2] / "docs" / "explain.md").read_text("utf-8")
@@ -35,7 +36,4 @@ def test_every_key_is_explained() -> None:
 
 
 def test_page_is_the_one_that_is_printed() -> None:
-    start = TEXT.index("    prod/orders")
-    shown = TEXT[start : TEXT.index("\n- **Alerts**", start)].rstrip()
-    printed = (GOLDEN / "undecided.txt").read_text("utf-8")
-    assert "\n".join(line.removeprefix("    ") for line in shown.splitlines()) in printed
+    require_shown(TEXT, "    prod/orders", "\n- **Alerts**", GOLDEN / "undecided.txt")

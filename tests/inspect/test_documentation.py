@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 
 from streaming.inspect.snapshot import AskedBroker, Finding, InspectedGroup, InspectedMember, InspectedQueue, Undecided
+from testing.golden import require_shown
 from tests.inspect.test_cluster_text import GOLDEN
 
 TEXT = (Path(__file__).parents[2] / "docs" / "inspect.md").read_text("utf-8")
@@ -20,7 +21,4 @@ def test_every_key_is_explained() -> None:
 
 
 def test_page_is_the_one_that_is_printed() -> None:
-    start = TEXT.index("    SETTLING")
-    shown = TEXT[start : TEXT.index("\n- The first lines", start)].rstrip()
-    printed = (GOLDEN / "page-80.txt").read_text("utf-8")
-    assert "\n".join(line.removeprefix("    ") for line in shown.splitlines()) in printed
+    require_shown(TEXT, "    SETTLING", "\n- The first lines", GOLDEN / "page-80.txt")
