@@ -1,4 +1,4 @@
-"""A pytest plugin: what each test cost. ``pytest -p testing.test_times --times FILE``.
+"""A pytest plugin: what each test cost. ``pytest -p testing.test_times --times=FILE``.
 
 FILE gets a JSON object a line for each test, with its fixtures: its id, the seconds by the clock, and the seconds of
 processors, those of all its processes included: of what goes on after it, as Java for Spark, what was used so far.

@@ -171,7 +171,12 @@ def test_facts_that_come_all_the_time_wait_for_the_next_batch_unless_it_was_full
     assert 50 < stop.seconds <= 60
 
 
-def test_its_last_facts_are_in_the_tables_when_it_has_ended(tmp_path: Path) -> None:
+PATIENT = "from streaming.projections import process; process.LAST_FACTS_WITHIN_S = 60; process.main()"
+
+
+def test_its_last_facts_are_in_the_tables_when_it_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(projections_process, "COMMAND", (sys.executable, "-c", PATIENT))
+    monkeypatch.setattr(projections_process, "END_WITHIN_S", 2 * PATIENCE_S)
     stop = Event()
     settings = ProjectionSettings(tables=str(tmp_path), seconds=3600, log_format="text")
     keeper = Thread(target=keep_running, args=(settings, stop))
@@ -180,7 +185,7 @@ def test_its_last_facts_are_in_the_tables_when_it_has_ended(tmp_path: Path) -> N
     until(lambda: is_read(tmp_path, 0))  # from here on it would look again in an hour
     commit(tmp_path / "facts", three_days()[1])
     stop.set()
-    keeper.join(PATIENCE_S)
+    keeper.join(2 * PATIENCE_S)
     assert is_read(tmp_path, 1)
 
 

@@ -14,10 +14,10 @@ from deltalake import write_deltalake
 from schemas.facts import Fact
 from streaming.projections.progress import read_progress
 from streaming.tables.storage import delta_uri
+from testing.hook import until
 from testing.stores.servers import LoopbackStore
 from testing.written import rows_of_facts
 from tests.projections.story import three_days
-from tests.projections.test_process import wait_until
 
 pytestmark = pytest.mark.slow("an object store is started")
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ def test_one_whose_job_was_killed_writes_nothing_more(is_away: bool, server: Loo
     commit(folder, first)
     command = [sys.executable, "-c", PARENT, folder, "0.2" if is_away else "3600"]
     with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}) as parent:
-        wait_until(lambda: read_up_to(folder) > 0)
+        until(lambda: read_up_to(folder) > 0)
         (child,) = psutil.Process(parent.pid).children()
         read = read_up_to(folder)
         if is_away:
@@ -61,7 +61,7 @@ def test_one_whose_job_was_killed_writes_nothing_more(is_away: bool, server: Loo
             commit(folder, second)
         parent.kill()
         try:
-            wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, within_s=6)
+            until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, within_s=6)
         finally:
             server.go_on()
     assert read_up_to(folder) == read
