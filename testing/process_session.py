@@ -8,6 +8,9 @@ from contextlib import suppress
 
 import psutil
 
+# Before a command: SIGHUP is not ignored, though whoever runs the tests may have begun them with nohup.
+HEARS_SIGHUP = ("env", "--default-signal=HUP")
+
 
 def processes(leader: int) -> list[int]:
     """The living processes of the session that this process leads or led."""

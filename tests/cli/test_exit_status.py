@@ -16,6 +16,7 @@ from streaming import errors
 from streaming.cli import exit_status, main, version
 from streaming.cli.exit_status import status_of
 from streaming.errors import MonitorError
+from testing.process_session import HEARS_SIGHUP
 
 ROOT = Path(__file__).parents[2]
 NOWHERE = "127.0.0.1:1"
@@ -141,7 +142,8 @@ def test_web_ends_as_the_page_says(
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     ours, terminal = pty.openpty()
     with subprocess.Popen(
-        [*before, *words], env=environment, cwd=tmp_path, stdin=terminal, stderr=subprocess.PIPE, text=True,
+        [*HEARS_SIGHUP, *before, *words], env=environment, cwd=tmp_path,
+        stdin=terminal, stderr=subprocess.PIPE, text=True,
         start_new_session="--ctty" not in before,  # and so without a terminal
     ) as web:  # fmt: skip
         assert web.stderr is not None

@@ -19,6 +19,7 @@ from streaming.config.sections import Config
 from streaming.errors import ConfigError
 from testing.hook import until
 from testing.http_server import Server
+from testing.process_session import HEARS_SIGHUP
 from testing.written import commit
 from tests.notifier.facts import alert, health
 
@@ -40,7 +41,7 @@ def started(folder: Path, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
     """A process without a terminal, as a service is."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with (folder / "log").open("w") as log:
-        command = [sys.executable, "-m", "streaming", *words]
+        command = [*HEARS_SIGHUP, sys.executable, "-m", "streaming", *words]
         process = subprocess.Popen(command, env=environment, cwd=folder, stderr=log, start_new_session=True)
     try:
         yield process
