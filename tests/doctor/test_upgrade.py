@@ -28,7 +28,7 @@ def job(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
 
 def found() -> list[Check]:
     config = read_config(Path("evenkeel.toml")).config
-    return [*upgrade.checks(config, ALL), *tables.checks(config, ALL, 1e9)]
+    return [*upgrade.checks(config, ALL), *tables.checks(config, ALL, 1e9, contends=False)]
 
 
 def wrong() -> str:
