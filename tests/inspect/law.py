@@ -272,7 +272,6 @@ def _group_fact(fact: Fact, told: GroupFact, answers: Answers) -> Iterator[str]:
 def _alert_fact(fact: Fact, told: AlertFact, answers: Answers) -> Iterator[str]:
     if told.reason in ("found", "held_long_enough"):
         yield from cause(told.cause, answers)
-    yield from _evidence(told.evidence, answers)
     if told.waiting is not None and not answers.offsets:
         yield f"{told.kind}: {told.waiting} wait, though nobody told offsets"
     for queue in told.queues:
