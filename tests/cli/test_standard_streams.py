@@ -100,6 +100,7 @@ def test_output_that_does_not_fit_on_the_disk_is_one_message(name: str, place: d
     assert (process.returncode, complaints(err)) == (REFUSED, [said])
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 def test_output_that_was_closed_is_one_message_and_no_other_file_gets_it(place: dict[str, str]) -> None:
     command = " ".join([*EVENKEEL, "--version", ">&-"])
     done = subprocess.run(["sh", "-c", command], cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,6 +81,7 @@ def test_what_waits_for_the_end_of_a_round_is_sent_when_there_will_be_none() -> 
     assert events(backlog.take(9, 0)) == [report(0), report(1)]
 
 
+@pytest.mark.slow("many rounds are asked")
 @given(st.lists(st.sampled_from("gh"), max_size=60), st.integers(2_000, 9_000))
 def test_the_bound_holds_and_the_oldest_are_dropped(groups: list[str], limit: int) -> None:
     backlog, numbers = Backlog(limit), {"g": 0, "h": 0}

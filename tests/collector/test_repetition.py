@@ -268,6 +268,7 @@ def test_what_was_told_is_due_once_in_each_period(after_ms: int) -> None:
     assert due[0] - sent.ts <= EVERY_MS
 
 
+@pytest.mark.slow("many rounds are asked")
 @given(st.integers(0, 2 * EVERY_MS), st.integers(0, EVERY_MS), st.integers(0, 2 * EVERY_MS), st.text(max_size=3))
 def test_nothing_is_due_before_it_may_be(since_ms: int, sent_ms: int, after_ms: int, name: str) -> None:
     sent, ts = Sent(7, T0 + min(since_ms, sent_ms), T0 + sent_ms), T0 + sent_ms + after_ms

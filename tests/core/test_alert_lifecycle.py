@@ -315,6 +315,7 @@ def test_a_subscription_mismatch_waits_while_members_both_join_and_leave() -> No
     assert reasons(fleet, "INCONSISTENT_SUBSCRIPTION") == told, "once, and why"
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_it_waits_for_9_minutes_at_most() -> None:
     fleet = running(report_every=5)
     fleet.of("x")[0].topics = {"T": "a"}

@@ -120,6 +120,7 @@ def test_after_an_outage_reports_from_before_it_do_not_count() -> None:
     assert set(fleet.findings().values()) == {"UNKNOWN"}
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_marker_that_waits_is_believed_however_many_events_wait_before_it() -> None:
     """A large group says more in a round than may wait; after an outage its clock must go on all the same."""
     fleet = running(100)

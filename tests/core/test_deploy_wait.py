@@ -322,6 +322,7 @@ def test_an_alert_that_waits_for_a_deploy_says_since_when_and_until_when() -> No
     assert (told[-1].deploy_since_ts or 0) - T0 == pytest.approx(began * 1000, abs=10_000)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_queues_without_an_owner_are_a_warning_once_messages_have_waited_three_minutes_in_spite_of_a_deploy() -> None:
     fleet, began = deploy_that_drops_a_topic(4)
     fired = [(at, alert) for at, alert in facts_of(fleet, "ORPHANED") if alert.reason == "held_long_enough"]

@@ -108,6 +108,7 @@ def test_made_up_clusters_are_counted_up_to_a_bound() -> None:
     assert sum(one.quarantined for one in counts) == len(records)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_events_that_wait_for_the_clock_take_bounded_memory() -> None:
     fleet = running()
     ahead: list[AnyEvent] = [

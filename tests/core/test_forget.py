@@ -1,5 +1,7 @@
 """An operator forgets a group that was retired: its alerts end at once, and it does not come back by itself."""
 
+import pytest
+
 from schemas.events import Forget
 from schemas.facts import AlertFact, Fact, MemberFact
 from tests.core.fleet import T0, Fleet, running, said
@@ -31,6 +33,7 @@ def test_open_alerts_end_at_once_and_say_who_forgot_them() -> None:
     assert fleet.state.alerts == []
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_retired_group_does_not_nag_again_though_messages_keep_coming() -> None:
     fleet = retired()
     forget(fleet)

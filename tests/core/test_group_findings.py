@@ -399,6 +399,7 @@ def test_a_group_that_does_not_come_back_when_it_is_due_is_missed_though_an_hour
     assert fleet.alerts("NO_MEMBERS")[-1][1:] == ("resolved", "gone")
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_group_that_may_be_empty_by_configuration_is_missed_once_that_is_over() -> None:
     fleet = hourly(
         1, settings=Settings(timing=DEFAULT_TIMING, groups=(GroupRule(group="g", may_be_empty_ms=4_200_000),))

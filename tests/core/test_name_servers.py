@@ -122,6 +122,7 @@ def test_a_copy_that_lacks_a_broker_says_nothing_of_its_queues() -> None:
     assert fleet.status().status == "healthy"
 
 
+@pytest.mark.deep_rows("minutes and hours of a group are folded")
 @pytest.mark.parametrize("other", [LESS, PARTIAL], ids=["fewer queues", "a broker less"])
 @pytest.mark.parametrize("every", [10, 30, 50])
 def test_copies_that_take_turns_call_nobody_and_hide_no_fault_for_ever(other: dict[str, int], every: int) -> None:

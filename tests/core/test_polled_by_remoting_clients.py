@@ -265,6 +265,7 @@ def test_polls_of_queues_that_the_route_does_not_have_are_not_kept() -> None:
     assert {polls.queue_id for polls in topic.polls} == {0, 1, 2, 3}
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_polls_of_single_queues_are_forgotten_when_clients_poll_no_more_there() -> None:
     fleet = at_single()
     fleet.popped, fleet.polls = set(BROKERS), dict.fromkeys(BROKERS, 2)

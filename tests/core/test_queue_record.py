@@ -81,6 +81,7 @@ def plainly_right(seed: int) -> list[QueueRecord]:
     return [q for q in records(seed) if is_plainly_right(q)]
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32))
 def test_no_rule_applies_to_a_queue_that_is_plainly_right(seed: int) -> None:
@@ -94,6 +95,7 @@ def is_noticed() -> bool:
     return any(not is_found_right(q) for seed in range(25) for q in plainly_right(seed))
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_nothing_is_noticed_with_the_rules_of_today() -> None:
     assert not is_noticed()
 

@@ -46,6 +46,7 @@ def test_each_queue_of_a_topic_that_is_forgotten_is_told_to_be_gone_once() -> No
     assert len(gone) == 8
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_broker_that_is_gone_for_good_is_forgotten_and_the_others_keep_their_members() -> None:
     fleet = running(topics={"T": {"a": 2, "b": 2, "c": 2}})
     take_up(fleet, "T", "U", b=2, c=2)
@@ -61,6 +62,7 @@ def test_a_broker_that_is_gone_for_good_is_forgotten_and_the_others_keep_their_m
     assert fleet.firing() == {("U", "DUPLICATED")}
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_topic_that_members_subscribe_to_stays_though_no_route_comes() -> None:
     fleet = running(clients=("x",))
     fleet.says_routes = False
@@ -81,6 +83,7 @@ def test_a_topic_with_an_open_alert_stays() -> None:
     assert topics(fleet) == ["T"]
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_group_that_was_forgotten_tells_all_of_its_queues_again() -> None:
     """So maintenance may drop the queues of groups that the job has forgotten."""
     fleet = running(clients=("x",))

@@ -131,6 +131,7 @@ def test_it_does_not_matter_whether_a_shard_has_forgotten_a_group_that_comes_bac
     assert (size_of(forgotten) < size_of(blob) / 4) is (days > 7.05)
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_group_that_comes_back_after_long_starts_afresh_with_what_its_first_round_says() -> None:
     fleet = gone()
     fleet.now += 8 * DAY

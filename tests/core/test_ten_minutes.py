@@ -113,6 +113,7 @@ def test_the_ten_minutes_go_on_while_a_broker_s_lists_cannot_be_read() -> None:
     assert first_told(fleet, began) <= FLOOR + READING
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_a_group_without_members_has_one_page_though_a_broker_gives_no_list_now_and_then() -> None:
     fleet = running()
     fleet.leave("x", "y")
@@ -124,6 +125,7 @@ def test_a_group_without_members_has_one_page_though_a_broker_gives_no_list_now_
     assert fleet.fired() == {("", "NO_MEMBERS")}
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_they_do_not_run_while_a_broker_is_away() -> None:
     fleet = running(200)
     fleet.stick("a0-3")
@@ -165,6 +167,7 @@ def test_and_a_group_that_does_not_begin_to_consume_is_told() -> None:
     assert fleet.firing() == {("T", "STALLED")}
 
 
+@pytest.mark.slow("minutes and hours of a group are folded")
 def test_they_begin_when_a_topic_is_subscribed_to_again() -> None:
     fleet = running(200, topics={"T": {"a": 4}, "U": {"a": 4}})
     for one in fleet.instances:

@@ -62,6 +62,7 @@ def test_an_alert_that_fires_has_a_link_to_its_page(scenarios: list[Scenario], f
     assert len(fired) == 5
 
 
+@pytest.mark.slow("a recording is folded")
 def test_the_summary_says_how_every_group_stands(scenarios: list[Scenario], facts: list[Fact]) -> None:
     output = LiveOutput(scenarios, START)
     assert {row[2:] for row in output.summary()} == {("not seen", "-")}

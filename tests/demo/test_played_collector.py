@@ -54,6 +54,7 @@ def test_every_metric_of_a_collector_is_there(found: Scrape, exposed: CollectorE
     assert exposed.troubles() == []
 
 
+@pytest.mark.slow("a recording is folded")
 def test_requests_are_those_of_the_recordings(found: Scrape, played: list[Scheduled]) -> None:
     answers = [one.answer for one in played if one.answer is not None]
     assert sum(found.of("evenkeel_collector_requests_total").values()) == len(answers)

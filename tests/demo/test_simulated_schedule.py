@@ -40,6 +40,7 @@ def test_all_groups_are_known_and_healthy_at_once(templates: list[GroupTemplate]
     assert {fact.cluster for fact in facts} == {CLUSTER}
 
 
+@pytest.mark.slow("a recording is folded")
 def test_what_is_due_comes_in_order_and_no_event_before_its_time(templates: list[GroupTemplate]) -> None:
     played = play(templates, 90)
     due = [one.due_ms for one in played]
@@ -73,6 +74,7 @@ def test_the_account_tells_what_befell_a_group_and_what_was_found_of_it(template
     assert not any(" settling " in text or " unknown " in text for text in told)
 
 
+@pytest.mark.slow("a recording is folded")
 def test_a_change_that_leaves_state_and_cause_as_they_are_is_not_told(templates: list[GroupTemplate]) -> None:
     facts = core_facts(values(play(templates, 330)), DEFAULT_SETTINGS)
     alerts = [fact for fact in facts if isinstance(fact.payload, AlertFact)]

@@ -159,6 +159,7 @@ def test_a_header_takes_no_more_than_its_line() -> None:
     assert without_named_secrets(text) == "GET /\nCookie: ***\nINFO the next line\n"
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 @pytest.mark.parametrize("word", ["a" * 60_000, "token" * 12_000], ids=["no name", "names"])
 def test_long_word_takes_no_minutes(word: str) -> None:
     began = time.process_time()

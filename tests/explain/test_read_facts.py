@@ -43,6 +43,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow("facts of a group are read")
 def test_a_group_until_a_time_in_its_order(tables: Path) -> None:
     assert read_group(str(tables), "orders", None, None) == [*told(), *told(seq=3, at_s=DAY_S)]
     assert read_group(str(tables), "orders", "prod", T0 + 1000) == told(n=2)

@@ -451,6 +451,7 @@ def test_marker_that_waits_to_be_confirmed_is_not_shown_yet() -> None:
     assert (later.ts, [broker.answered for broker in later.brokers]) == (one._ts(), [True, False])
 
 
+@pytest.mark.slow("a recorded cluster is looked at")
 def test_a_listener_that_hangs_stands_out_though_pulls_go_on() -> None:
     one = looked_at(two())
     one.hang("a0-1")

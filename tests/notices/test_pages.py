@@ -58,6 +58,7 @@ def test_page_fits_the_bytes_that_a_channel_takes_and_says_what_it_leaves_out(
         assert any(row in left_out or row.endswith("…") for row in text.body.split("\n"))
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 def test_page_is_cut_to_any_number_of_bytes() -> None:
     for most_bytes in range(300, 700):
         text = write(INCIDENTS["SAME_CLIENT_ID"], "zh", NOW, LINK, most_bytes)

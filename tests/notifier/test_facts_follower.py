@@ -50,6 +50,7 @@ def test_facts_come_once_and_only_those_that_matter(table: Path) -> None:
     assert follower.read() == [alert(seq=2, state="resolved", at=5, fired=0), alert("h")]
 
 
+@pytest.mark.slow("hours of pages")
 def test_a_group_whose_events_are_refused_is_heard_of(table: Path) -> None:
     """Else nobody is notified that evenkeel cannot see it."""
     follower = FactsFollower(str(table.parent))

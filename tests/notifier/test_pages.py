@@ -173,6 +173,7 @@ def test_another_cause_is_told_once_it_has_held() -> None:
         assert sink.poll(590 + 200 * number) == [], "it was told before"
 
 
+@pytest.mark.slow("hours of pages")
 def test_a_broker_that_goes_away_and_comes_back_is_one_page_sent_once_or_twice() -> None:
     """By what the core finds of it."""
     fleet = Fleet({"T": {"a": 4, "b": 4}, "U": {"a": 4, "b": 4}})
@@ -247,6 +248,7 @@ def test_single_alerts_do_not_keep_a_storm_going() -> None:
     assert [notice.groups for notice in sink.told if len(notice.groups) == 1] == [(f"single-{n}",) for n in range(3, 7)]
 
 
+@pytest.mark.slow("hours of pages")
 def test_a_storm_goes_on_while_many_groups_begin() -> None:
     sink = Receiver()
     for number in range(200):
@@ -255,6 +257,7 @@ def test_a_storm_goes_on_while_many_groups_begin() -> None:
     assert len(sink.pages) == 21, "that of the storm, and those from before it"
 
 
+@pytest.mark.slow("hours of pages")
 def test_a_page_keeps_the_newest_alerts_that_ended() -> None:
     sink = Receiver()
     sink.poll(0, [alert(f"g{number}") for number in range(21)])
@@ -272,6 +275,7 @@ def test_a_page_keeps_the_newest_alerts_that_ended() -> None:
     assert {one.fact.state for one in last.alerts} == {"resolved"}
 
 
+@pytest.mark.slow("hours of pages")
 def test_a_storm_forgets_what_it_named_of_groups_that_ended_long_ago() -> None:
     sink = Receiver()
     sink.poll(0, [alert(f"g{number}") for number in range(21)])
@@ -378,6 +382,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Fact], list[int], list[str]]:
     return facts, cuts, draw(st.lists(st.sampled_from(["ok", "refused", "cut off", "restart"]), min_size=7, max_size=7))
 
 
+@pytest.mark.slow("hours of pages")
 @settings(max_examples=50)
 @given(histories())
 def test_what_outlives_all_polls_failures_and_restarts_is_open_under_one_key(

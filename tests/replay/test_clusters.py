@@ -35,6 +35,7 @@ def test_only_what_is_ill_fires(alerts: Alerts) -> None:
     assert {group for group, _, alert in alerts if alert.fired_ts} == ILL
 
 
+@pytest.mark.slow("a recording is folded")
 def test_a_repair_fires_nothing(alerts: Alerts) -> None:
     fired = [alert.fired_ts or 0 for group, _, alert in alerts if group == "subs" and alert.fired_ts]
     assert max(fired) - min(fired) < REPAIRED_MS / 2

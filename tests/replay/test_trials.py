@@ -49,6 +49,7 @@ def test_what_is_well_calls_nobody(one: tuple[str, str], fired: Alerts) -> None:
     assert fired[one] == []
 
 
+@pytest.mark.slow("a recording is folded")
 @pytest.mark.parametrize("trial", TRIALS)
 def test_a_client_that_cannot_reach_one_broker_is_told_once_until_it_can(trial: str, fired: Alerts) -> None:
     """Its queues change hands meanwhile, and look right in between. Those that it cannot pull may stand still, too."""

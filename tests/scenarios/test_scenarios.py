@@ -51,6 +51,7 @@ def test_every_finding_and_cause_has_an_example() -> None:
     assert {cause for _, cause in expected if cause is not None} == set(Cause)
 
 
+@pytest.mark.slow("a tenth of a second of work and more")
 def test_a_scenario_as_json_lines_is_the_same_scenario() -> None:
     path = next(path for path in FILES if path.stem == "same_client_id")
     group = Group(new_state("c", "g"), read(path).settings)

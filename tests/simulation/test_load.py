@@ -78,6 +78,7 @@ def directly(fault: Fault, seconds: int) -> list[AnyEvent]:
     return [*events, *(event for told in watched.record(seconds // 5).rounds for event in told)]
 
 
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 @pytest.mark.parametrize("later_ms", [0, 86_400_000])
 def test_a_generated_group_is_found_as_the_simulated_one_would_be(template: GroupTemplate, later_ms: int) -> None:
     simulated = directly(FAULT, 240)
@@ -118,6 +119,7 @@ def test_events_are_what_the_schema_encodes(template: GroupTemplate) -> None:
             assert {group_key("simulated", event.group).encode() for event in accepted(key, value)} == {key}
 
 
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 def test_at_rest_the_proportion_is_the_collectors() -> None:
     fleet = fleet_of(GroupTemplate(USUAL, "m"), 1)
     list(fleet.introduce(1))
@@ -274,6 +276,7 @@ def ending() -> GroupTemplate:
     return GroupTemplate(SMALL, "m", [JOIN_AND_LEAVE, LAST_CLIENTS_LEAVE], HALF_A_MINUTE_MS)
 
 
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 def test_rounds_are_those_of_a_collector_with_the_interval(ending: GroupTemplate) -> None:
     fleet = fleet_of(ending, 3)
     fleet.open()
@@ -286,6 +289,7 @@ def test_rounds_are_those_of_a_collector_with_the_interval(ending: GroupTemplate
     assert not [fact for fact in facts if isinstance(fact.payload, AlertFact | EventsLostFact)]
 
 
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 def test_groups_end_and_new_ones_take_their_places(ending: GroupTemplate) -> None:
     groups, lives_days, days = 4, 0.25, 5
     fleet = fleet_of(ending, groups, lives_days=lives_days)

@@ -193,6 +193,7 @@ def test_a_group_as_the_tables_knew_it_at_a_time(tables: str) -> None:
     assert then.members[0].strategy == "a.b.AllocateMessageQueueAveragelyByCircle"
 
 
+@pytest.mark.slow("minutes and hours of a fleet are simulated")
 def test_without_rates_nobody_says_how_many_messages_come_again(
     tables: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -86,6 +86,7 @@ def test_an_interval_that_is_open_is_among_all_of_them(ask: Ask) -> None:
     assert [(row["finding"], row["to_time"] is None) for row in found] == [("MATCH", False), ("ORPHANED", True)]
 
 
+@pytest.mark.slow("tables are queried")
 def test_an_alert_is_one_row_from_pending_to_resolved(ask: Ask) -> None:
     found = rows(ask, "SELECT kind, state FROM alerts_all ORDER BY kind")
 
@@ -104,6 +105,7 @@ def test_the_runbooks_of_prometheus_alerts_have_queries_that_work(ask: Ask, quer
     assert ask("-c", query)[0] == 0
 
 
+@pytest.mark.slow("tables are queried")
 def test_the_runbook_of_contradicting_rounds_names_both_producers(ask: Ask) -> None:
     (query,) = [one for one in OF_RUNBOOKS if "contradiction" in one]
     (found,) = rows(ask, query)
@@ -134,6 +136,7 @@ def test_silences_are_a_table(ask: Ask, tmp_path: Path) -> None:
     assert found == [{"consumer_group": "orders-*", "who": "Ada"}]
 
 
+@pytest.mark.slow("tables are queried")
 def test_a_table_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
     commit(tmp_path / "tables" / "facts", story())
     database = Database(str(tmp_path / "tables"), tmp_path / "state")
@@ -185,6 +188,7 @@ def test_names_cannot_act_on_a_terminal(ask: Ask) -> None:
     assert "\x1b" not in ask("-c", "SELECT chr(27) || '[2J' AS name")[1]
 
 
+@pytest.mark.slow("tables are queried")
 @pytest.mark.parametrize("words", [(), ("-c", "-")])
 def test_queries_come_from_standard_input(ask: Ask, words: tuple[str, ...]) -> None:
     code, out, _ = ask("--json", *words, typed="SELECT 1 AS a;\n-- one more\nSELECT ';' AS b\n")
@@ -222,6 +226,7 @@ def test_the_views_are_printed_for_spark_and_duckdb(ask: Ask) -> None:
     assert len(duckdb.extract_statements(out)) == 4
 
 
+@pytest.mark.slow("tables are queried")
 def test_a_shell_goes_on_after_a_query_that_is_refused(
     ask: Ask, tables: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -37,6 +37,7 @@ def rows_of(table: Path, version: int) -> Path:
     return table / name
 
 
+@pytest.mark.slow("tables are written")
 def test_a_whole_table_is_left_as_it_is(table: Path) -> None:
     assert damaged_commits(str(table)) == []
     require_whole_commits(str(table))
@@ -64,6 +65,7 @@ def test_so_is_one_whose_rows_are_cut(table: Path, left: float) -> None:
     assert damaged_commits(str(table)) == [2]
 
 
+@pytest.mark.slow("tables are written")
 def test_files_of_rows_that_were_deleted_are_no_damage(table: Path) -> None:
     """Maintenance deletes those that it has replaced."""
     rows_of(table, 1).unlink()
@@ -95,6 +97,7 @@ def test_readers_go_on_over_a_commit_that_was_set_aside(table: Path) -> None:
     assert (DeltaTable(str(table)).version(), FactsReader(table).new()[-1].group) == (4, "next")
 
 
+@pytest.mark.slow("tables are written")
 def test_a_commit_that_was_set_aside_is_damaged_until_it_is_mended(table: Path) -> None:
     cut(log_of(table, 2), 0.5)
     left = log_of(table, 2).read_bytes()

@@ -36,6 +36,7 @@ def test_facts_come_back_as_they_were_and_once(tmp_path: Path, facts: list[Fact]
     assert FactsReader(tmp_path / "facts", KINDS).new() == facts
 
 
+@pytest.mark.slow("tables are written")
 def test_only_the_wanted_kinds_are_read(tmp_path: Path, facts: list[Fact]) -> None:
     commit(tmp_path / "facts", facts)
     kinds = {type(fact.payload) for fact in FactsReader(tmp_path / "facts", [AlertFact]).new()}

@@ -85,6 +85,7 @@ def test_commands_that_read_tables_refuse_newer_ones_before_they_write(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.slow("tables are written")
 def test_readers_that_run_stop_at_the_first_facts_of_a_newer_evenkeel(tmp_path: Path) -> None:
     """A job was upgraded before the notifier and the pages beside it."""
     follower = FactsFollower(str(tmp_path))

@@ -41,6 +41,7 @@ def text_of(answer: Answer) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.text))
 
 
+@pytest.mark.slow("a page of a day")
 def test_a_group_says_which_queue_since_when_why_and_what_to_do(app: Starlette) -> None:
     said = text_of(ask(app, ORDERS))
     assert "queues consumed twice" in said
@@ -51,10 +52,12 @@ def test_a_group_says_which_queue_since_when_why_and_what_to_do(app: Starlette) 
     assert "x (2 instances)" in said or "(2 instances)" in said
 
 
+@pytest.mark.slow("a page of a day")
 def test_what_is_found_of_a_group_is_said_in_words(app: Starlette) -> None:
     assert "3 queues consumed twice · 3 queues consumed by nobody" in text_of(ask(app, ORDERS))
 
 
+@pytest.mark.slow("a page of a day")
 @pytest.mark.parametrize(("language", "said"), [("en", r"at \d\d:\d\d:\d\d"), ("zh", r"\d\d:\d\d:\d\d 时")])
 def test_every_number_of_messages_and_all_evidence_has_the_time_at_which_it_was_read(
     app: Starlette, watch: Watch, language: str, said: str
@@ -71,12 +74,14 @@ def test_every_number_of_messages_and_all_evidence_has_the_time_at_which_it_was_
     assert len(waiting) >= 3, "of the alert, its evidence and its queues"
 
 
+@pytest.mark.slow("a page of a day")
 def test_one_cause_is_explained_once(app: Starlette, watch: Watch) -> None:
     kinds = {one.fact.kind for one in watch.known.open_alerts(("prod", "orders"))}
     assert len(kinds) > 1
     assert ask(app, ORDERS).text.count("several instances use one client id") == 1
 
 
+@pytest.mark.slow("a page of a day")
 def test_a_group_as_it_was(app: Starlette) -> None:
     begin = facts_of_scenario("same_client_id")[0].ts
     then = text_of(ask(app, f"{ORDERS}&at={_iso(begin + 40_000)}"))
@@ -86,6 +91,7 @@ def test_a_group_as_it_was(app: Starlette) -> None:
     assert "later →" in then
 
 
+@pytest.mark.slow("a page of a day")
 def test_a_timeline_that_ends_now_has_nothing_later(app: Starlette) -> None:
     now = text_of(ask(app, ORDERS))
     assert "← earlier" in now
@@ -133,6 +139,7 @@ def test_an_alert_names_the_others_of_its_group(app: Starlette, watch: Watch) ->
     assert named
 
 
+@pytest.mark.slow("a page of a day")
 def test_the_link_of_a_page_leads_here(app: Starlette, watch: Watch) -> None:
     alert = the_alert(watch)
     notice = Notice(
@@ -160,6 +167,7 @@ def form_of(app: Starlette, watch: Watch, **more: str) -> dict[str, str]:
     }  # fmt: skip
 
 
+@pytest.mark.slow("a page of a day")
 def test_an_alert_is_silenced_and_the_silence_is_ended(app: Starlette, watch: Watch, settings: WebSettings) -> None:
     form = form_of(app, watch)
     answer = ask(app, "/silence", {"origin": "http://127.0.0.1:8400", "sec-fetch-site": "same-origin"}, form)
@@ -174,6 +182,7 @@ def test_an_alert_is_silenced_and_the_silence_is_ended(app: Starlette, watch: Wa
     assert not silence.is_on(silence.until_ts)
 
 
+@pytest.mark.deep_rows("a page of a day")
 @pytest.mark.parametrize(
     ("headers", "change", "status"),
     [
@@ -218,6 +227,7 @@ def test_a_name_in_a_silence_is_no_pattern(watch: Watch) -> None:
     assert not silence.matches(msgspec.structs.replace(alert, group="abc"))
 
 
+@pytest.mark.slow("a page of a day")
 def test_pages_have_nothing_inline(app: Starlette, watch: Watch) -> None:
     alert = f"/alert?id={the_alert(watch).fact.fingerprint}"
     for address in ("/", "/nowhere", ORDERS, f"{ORDERS}&map=all&minutes=1440", alert):
@@ -244,6 +254,7 @@ def test_evenkeel_itself_is_shown(app: Starlette, tables: Path) -> None:
     assert ask(app, "/health", {"accept-language": "zh"}).status == 200
 
 
+@pytest.mark.slow("a page of a day")
 def test_a_change_is_tried_before_it_is_made(app: Starlette) -> None:
     answer = ask(app, "/plan?cluster=prod&group=invoices&join=1", OURS)
     said = text_of(answer)
@@ -269,6 +280,7 @@ def test_each_field_of_a_plan_says_what_is_so_now(app: Starlette) -> None:
     assert page.count("<fieldset") == page.count("<legend") == 4
 
 
+@pytest.mark.deep_rows("a page of a day")
 @pytest.mark.parametrize(
     ("query", "status", "said"),
     [
@@ -304,6 +316,7 @@ def test_plan_that_a_link_of_another_site_may_have_asked_for_waits_to_be_meant(
     assert "尚未预演" in ask(app, "/plan?cluster=prod&group=invoices&join=3", {**sent, "accept-language": "zh"}).text
 
 
+@pytest.mark.slow("a page of a day")
 def test_plan_is_tried_by_its_form_and_gives_a_link(app: Starlette) -> None:
     form = {"cluster": "prod", "group": "invoices", "join": "1"}
     token = re.search(r'name="token" value="([0-9a-f]+)"', ask(app, "/plan?cluster=prod&group=invoices").text)
@@ -339,6 +352,7 @@ def test_what_a_page_of_another_site_embeds_is_refused(app: Starlette, address: 
 BROKEN = ("[", "]", "http://[", "http://[::1", "[::1", "\xff\xfe", "%", ":", "a:b:c", ";=;", "\t", "0" * 5000)
 
 
+@pytest.mark.deep_rows("a page of a day")
 @pytest.mark.parametrize("name", ["host", "origin", "referer", "cookie", "accept-language", "authorization",
                                   "sec-fetch-site", "sec-fetch-mode", "content-type", "x-forwarded-user"])  # fmt: skip
 @pytest.mark.parametrize("value", BROKEN)

@@ -59,6 +59,7 @@ def closed_at_one() -> Popping:
     return fleet
 
 
+@pytest.mark.slow("a page of a day")
 def test_no_number_is_said_of_a_broker_that_was_not_asked(tmp_path: Path) -> None:
     """It lets nobody of the group consume."""
     fleet = closed_at_one()
@@ -105,6 +106,7 @@ def page_of(told: list[Fact], folder: Path, language: str = "en") -> str:
     return ask(app, f"/group?cluster={CLUSTER}&group=g", {"Accept-Language": language}).text
 
 
+@pytest.mark.slow("a page of a day")
 @pytest.mark.parametrize(
     ("known", "said"),
     [
@@ -128,6 +130,7 @@ def test_what_is_in_flight_is_said_or_that_it_is_not_known(tmp_path: Path, known
     assert ("acknowledged: not known" in text) is (known["fifo"] is not True and known.get("in_flight") is None)
 
 
+@pytest.mark.slow("a page of a day")
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_page_has_each_number_with_the_time_of_its_reading(tmp_path: Path, language: str) -> None:
     words, page = words_in(language), page_of(half_polled().facts, tmp_path, language)

@@ -62,6 +62,7 @@ def page(port: int) -> str:
             time.sleep(0.1)
 
 
+@pytest.mark.slow("a page of a day")
 def test_the_pages_are_served_until_the_job_ends(settings: WebSettings, port: int) -> None:
     with served(settings._replace(web=Web(listen=f"127.0.0.1:{port}"))):
         while "orders" not in (shown := page(port)):  # it listens before it has read the tables
@@ -69,6 +70,7 @@ def test_the_pages_are_served_until_the_job_ends(settings: WebSettings, port: in
     assert "invoices" in shown
 
 
+@pytest.mark.slow("a page of a day")
 def test_a_port_that_is_taken_is_tried_again(
     settings: WebSettings, port: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

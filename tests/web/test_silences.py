@@ -119,6 +119,7 @@ def test_that_none_counts_is_said(app: Starlette, settings: WebSettings) -> None
     assert "None of the silences counts" in text_of(ask(app, "/silences"))
 
 
+@pytest.mark.slow("a page of a day")
 def test_before_it_is_set_a_silence_says_what_it_silences(app: Starlette, watch: Watch) -> None:
     said = text_of(ask(app, f"/alert?id={the_alert(watch).fact.fingerprint}"))
 
@@ -130,6 +131,7 @@ def test_before_it_is_set_a_silence_says_what_it_silences(app: Starlette, watch:
     assert of_group.count(" · ") >= of_cause.count(" · ")
 
 
+@pytest.mark.slow("a page of a day")
 def test_the_form_begins_with_the_cause(app: Starlette, watch: Watch) -> None:
     """One fault has several alerts, and a silence is for the fault."""
     page = ask(app, f"/alert?id={the_alert(watch).fact.fingerprint}").text
@@ -137,6 +139,7 @@ def test_the_form_begins_with_the_cause(app: Starlette, watch: Watch) -> None:
     assert re.findall(r'value="(\w+)" checked', page.replace("\n", " ")) == ["cause"]
 
 
+@pytest.mark.slow("a page of a day")
 def test_a_silence_for_a_cause_silences_its_twin(app: Starlette, settings: WebSettings, watch: Watch) -> None:
     assert ask(app, "/silence", form=form_of(app, watch, scope="cause")).status == 303
 

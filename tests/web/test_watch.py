@@ -138,6 +138,7 @@ def test_since_when_a_status_holds_is_read_from_the_tables(tmp_path: Path) -> No
     assert (group.since_ts, group.since_is_lower_bound, group.seq) == (ts + 3 * 60_000, False, 4)
 
 
+@pytest.mark.slow("a page of a day")
 def test_an_error_is_said_and_what_was_known_stays(begun: tuple[Path, list[Fact]]) -> None:
     folder, _ = begun
     watch, stop = Watch(str(folder)), Event()

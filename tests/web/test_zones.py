@@ -67,6 +67,7 @@ def test_the_switch_leads_to_utc_and_back(app: Starlette) -> None:
     assert ask(app, "/zone?to=local&back=//evil.example").headers["location"] == "/"
 
 
+@pytest.mark.slow("a page of a day")
 def test_a_time_that_was_typed_is_of_the_readers_zone_and_its_link_is_of_none(app: Starlette, watch: Watch) -> None:
     typed = clock(watch.now_ms() - 60_000, watch.now_ms(), SHANGHAI)
     day = moment(watch.now_ms() - 60_000, SHANGHAI)[:10]

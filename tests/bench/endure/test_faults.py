@@ -67,6 +67,7 @@ def topic(monkeypatch: pytest.MonkeyPatch):
     return one
 
 
+@pytest.mark.deep("a short measurement")
 def test_a_fact_that_never_comes_is_missing_once_and_one_that_comes_again_is_repeated_once(topic, tmp_path: Path):
     told = records()
     facts = fold(None, told, DEFAULT_SETTINGS).facts
@@ -84,6 +85,7 @@ def test_a_fact_that_never_comes_is_missing_once_and_one_that_comes_again_is_rep
     assert (ledger.count_repeated(), ledger.count_repeated(), ledger.count_missing()) == (2, 0, 0)
 
 
+@pytest.mark.deep("a short measurement")
 def test_after_a_new_checkpoint_only_what_comes_from_there_on_is_wanted(topic, tmp_path: Path):
     told = records()
     half = len(told) // 2
@@ -327,6 +329,7 @@ def test_a_fault_that_loses_a_fact_or_calls_for_a_healthy_group_is_bad(still_sta
     assert (one.is_bad, one.facts_missing, one.pages_false, one.pages_repeated) == (True, 1, 2, 1)
 
 
+@pytest.mark.deep("a short measurement")
 def test_a_program_that_is_refused_is_no_end_of_the_count(still_stage, monkeypatch: pytest.MonkeyPatch):
     def fault():
         raise Refused("run ended with status 2")

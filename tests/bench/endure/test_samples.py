@@ -91,6 +91,7 @@ def test_processor_time_has_that_of_ended_children():
     assert of_process("one", os.getpid())["one.cpu_s"] >= before_s + 0.2
 
 
+@pytest.mark.deep("a short measurement")
 def test_the_speed_of_the_machine_and_its_other_work_are_measured_apart():
     of_machine()
     began_s = time.process_time()

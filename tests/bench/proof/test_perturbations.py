@@ -85,6 +85,7 @@ def test_a_name_server_is_behind(name: str) -> None:
     assert not (frozenset({4}) in told and name == "lagging_name_server")
 
 
+@pytest.mark.deep("a short measurement")
 def test_a_list_lacks_somebody_for_half_a_minute_at_most() -> None:
     played = Played("list_lacks_someone", 900)
     gone = {(c.broker_name, c.client_id, c.ts) for c in played.of(ConsumerChange) if c.change == "disappeared"}
@@ -219,6 +220,7 @@ def test_a_pod_crashes_under_new_ids() -> None:
     assert [one.kind for one in played.known_findings] == [Kind.REBALANCE_STORM]
 
 
+@pytest.mark.deep("a short measurement")
 def test_clients_of_one_address_stop_together() -> None:
     played = Played("shut_down_together", 900)
     left = [c for c in played.group.fleet.truth.changes if c.what == "left"]
