@@ -128,8 +128,8 @@ def try_installed(python: Path, folder: Path) -> None:
 
 
 def said_version(commit: str) -> str:
-    """A regular expression: what ``--version`` prints."""
-    return rf"evenkeel {re.escape(__version__)} \(commit {commit}\)\n"
+    """A regular expression: what ``--version`` prints, the lines of the packages included."""
+    return rf"evenkeel {re.escape(__version__)} \(commit {commit}\)\n(.+\n)+"
 
 
 def installed(python: Path, *words: str, cwd: Path, given: str = "") -> "subprocess.CompletedProcess[str]":
