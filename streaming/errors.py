@@ -20,6 +20,11 @@ class CheckpointError(MonitorError):
 class AwayError(MonitorError):
     """Kafka, a storage or the network does not answer, or lacks what is needed. The same may succeed later."""
 
+    @classmethod
+    def of_topic(cls, topic: str, servers: str) -> "AwayError":
+        """Kafka answers, and does not have the topic of the events."""
+        return cls(f"there is no topic {topic} at {servers}: create it, or mend source.topic")
+
 
 class InUseError(MonitorError):
     """Another process uses what this one needs for itself. ``owner``: that process, in words."""

@@ -1,7 +1,5 @@
-"""A webhook on loopback: what the notifier has told it, and waiting until it has."""
+"""A webhook on loopback: what the notifier has told it."""
 
-import time
-from collections.abc import Callable
 from typing import Any, Protocol
 
 RULES = """
@@ -60,10 +58,3 @@ class Told:
     def of_group(self, group: str) -> list[tuple[str, str]]:
         """(status, key) of what was told of a group."""
         return [(said["status"], said["key"]) for said in self.notices() if said["groups"] == [group]]
-
-
-def until(happens: Callable[[], object], within_s: float = 60, what: str = "it happened") -> None:
-    deadline = time.monotonic() + within_s
-    while not happens():
-        assert time.monotonic() < deadline, f"{within_s} s were not enough until {what}"
-        time.sleep(0.02)

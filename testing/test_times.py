@@ -35,12 +35,11 @@ def _cost() -> tuple[float, float]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     path = item.config.getoption("--times")
+    if path is None:
+        return (yield)
     began = _cost()
     result = yield
-    if path is not None:
-        clock_s, work_s = (after - before for after, before in zip(_cost(), began, strict=True))
-        with path.open("a") as file:  # a line is written whole, also beside other lanes
-            file.write(
-                json.dumps({"test": item.nodeid, "clock_s": round(clock_s, 3), "work_s": round(work_s, 3)}) + "\n"
-            )
+    clock_s, work_s = (after - before for after, before in zip(_cost(), began, strict=True))
+    with path.open("a") as file:  # a line is written whole, also beside other lanes
+        file.write(json.dumps({"test": item.nodeid, "clock_s": round(clock_s, 3), "work_s": round(work_s, 3)}) + "\n")
     return result

@@ -154,7 +154,7 @@ class _Help(argparse.HelpFormatter):
 
 
 def _add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str) -> None:
-    module = import_module(f"streaming.cli.{name.replace('-', '_')}")
+    module = import_module(f"streaming.cli.{name}")
     command = COMMANDS[name]
     example = f"{_Help.EXAMPLE}\n  {command.example}"
     parser = commands.add_parser(

@@ -30,9 +30,7 @@ def require_kafka(config: Config) -> None:
     except OSError as error:
         raise AwayError(f"Kafka at {source.bootstrap_servers} does not answer: {error}") from error
     if _lacks_topic(source, servers):
-        raise AwayError(
-            f"there is no topic {source.topic} at {source.bootstrap_servers}: create it, or mend source.topic"
-        )
+        raise AwayError.of_topic(source.topic, source.bootstrap_servers)
 
 
 def _has_facts(tables: str) -> bool:

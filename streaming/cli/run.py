@@ -12,7 +12,6 @@ from streaming.cli.configuration import (
     metrics_option,
     read_with_alerts,
 )
-from streaming.cli.first_start import require_kafka
 from streaming.cli.reload import READ_ONCE_BY_PAGES, Reload, reloaded_by_signal
 from streaming.config.alerts import Alerts
 from streaming.config.sections import Config
@@ -43,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     reload = Reload(partial(read_with_alerts, arguments, metrics_option(arguments)))
     config, alerts = reload.config, reload.alerts
+    from streaming.cli.first_start import require_kafka
     from streaming.freed_memory import keep_giving_back
     from streaming.notifier.exposed import NotifierCounts
     from streaming.notifier.from_config import notifier_settings

@@ -48,10 +48,7 @@ class Brokers:
     def require_topic(self) -> None:
         """Raise AwayError unless the topic is there: somebody may create it later."""
         if not self.partitions():
-            raise AwayError(
-                f"there is no topic {self._source.topic} at {self._source.bootstrap_servers}: create it, or mend "
-                "source.topic"
-            )
+            raise AwayError.of_topic(self._source.topic, self._source.bootstrap_servers)
 
     def earliest(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """The first offset that each partition still has; a partition that is gone has no entry."""

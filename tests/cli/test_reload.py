@@ -17,9 +17,9 @@ from streaming.config.alerts import Alerts
 from streaming.config.load import load_alerts, load_config
 from streaming.config.sections import Config
 from streaming.errors import ConfigError
-from testing.hook import until
 from testing.http_server import Server
 from testing.process_session import HEARS_SIGHUP
+from testing.waiting import until
 from testing.written import commit
 from tests.notifier.facts import alert, health
 

@@ -46,8 +46,8 @@ from streaming.collector.probing.client_schedule import TAKEN_OVER, Chosen, Clie
 from streaming.collector.probing.memory import Memory, MemoryFile, Remembered
 from streaming.config.load import load_config
 from streaming.loopback import LoopbackKafka
+from testing.waiting import until
 from tests.collector.test_cluster_probe import QUICK, Told, play
-from tests.collector.test_real_kafka import until
 
 NOW = 1_700_000_000_000
 SLOW = replace(QUICK, interval_ms=2_000, timeout_ms=2_000)

@@ -16,8 +16,8 @@ from kafka.future import Future
 from streaming.collector.output import kafka as output_kafka
 from streaming.collector.output.kafka import KafkaOutput, make_producer, opened
 from streaming.collector.output.other_collectors import other_collectors
-from testing.hook import until
 from testing.records import accepted
+from testing.waiting import until
 from tests.collector.test_backlog import marker, report
 
 MUCH = 1 << 30

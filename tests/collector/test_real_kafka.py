@@ -3,7 +3,7 @@
 import gc
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from streaming.collector.output.other_collectors import OtherCollectorCheck, oth
 from streaming.config.sections import Source
 from streaming.loopback import LoopbackKafka
 from testing.records import accepted, records_of
+from testing.waiting import until
 from tests.core.fleet import Fleet
 
 pytestmark = [
@@ -49,13 +50,6 @@ def output_to(broker: LoopbackKafka, topic: str) -> KafkaOutput:
     output = KafkaOutput(partial(make_producer, broker.bootstrap_servers, {}), topic, 1 << 24)
     output.start()
     return output
-
-
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come in time"
-        time.sleep(0.1)
 
 
 def read(broker: LoopbackKafka) -> list[tuple[bytes, AnyEvent]]:

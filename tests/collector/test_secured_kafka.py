@@ -15,7 +15,8 @@ from streaming.jvm.java import java_home
 from streaming.loopback import LoopbackKafka
 from streaming.loopback.ports import free_port
 from testing.job import EVENKEEL, child_environment
-from tests.collector.test_real_kafka import TOPIC, read, rounds_of, until
+from testing.waiting import until
+from tests.collector.test_real_kafka import TOPIC, read, rounds_of
 
 pytestmark = pytest.mark.kafka
 PASSWORD, STORE_PASSWORD = "the-right-one", "changeit"

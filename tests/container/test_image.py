@@ -17,7 +17,7 @@ import pytest
 from streaming.loopback import LoopbackKafka
 from streaming.loopback.ports import free_port
 from streaming.wall_clock import now_ms
-from testing.hook import until
+from testing.waiting import until
 from testing.workload import PARTITIONS, recorded, send
 from tests.container.image import ROOT, Container, Image, missing
 from tests.release import said_version

@@ -16,7 +16,7 @@ from streaming.demo.publisher import Publisher
 from streaming.demo.recording_schedule import Scheduled, load_scenarios, schedule
 from streaming.loopback import LoopbackKafka
 from testing.records import accepted, records_of
-from tests.collector.test_real_kafka import until
+from testing.waiting import until
 
 
 def commit(path: Path, note: str | None) -> None:

@@ -16,9 +16,10 @@ from schemas.events import SCHEMA_VERSION, BrokerAnswer, Round, encode_event
 from schemas.records import group_key
 from streaming.loopback import LoopbackKafka
 from streaming.wall_clock import now_ms
-from testing.hook import RULES, Told, until
+from testing.hook import RULES, Told
 from testing.http_server import Server
 from testing.job import EVENKEEL, PATIENCE_S, Job, child_environment
+from testing.waiting import until
 
 pytestmark = [
     pytest.mark.spark,

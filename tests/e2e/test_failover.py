@@ -16,8 +16,8 @@ from schemas.events import Round
 from streaming.loopback.kafka import LoopbackKafka
 from testing.fake_rocketmq import FakeCluster, served, two_clients
 from testing.records import accepted
+from testing.waiting import until
 from testing.workload import PARTITIONS
-from tests.collector.test_real_kafka import until
 
 pytestmark = [pytest.mark.deep("a job of its own, killed or running for minutes"), pytest.mark.kafka]
 OVERLAP_S = 3  # how long a collector that was to stop asks nothing, at the least

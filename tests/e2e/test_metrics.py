@@ -8,8 +8,8 @@ import pytest
 from streaming.demo.recording_schedule import CLUSTER, load_scenarios
 from streaming.loopback import LoopbackKafka
 from streaming.loopback.ports import free_port
-from testing.hook import until
 from testing.job import PATIENCE_S
+from testing.waiting import until
 from tests.e2e.conftest import MakeJob
 from tests.e2e.test_pages import FIRES_AFTER_MS, played
 from tests.metrics.scraping import Scrape, get, of_process, scrape

@@ -12,9 +12,10 @@ from streaming.demo.publisher import Publisher
 from streaming.demo.recording_schedule import CLUSTER, Scenario, load_scenarios, schedule
 from streaming.loopback import LoopbackKafka
 from streaming.wall_clock import now_ms
-from testing.hook import RULES, Told, until
+from testing.hook import RULES, Told
 from testing.http_server import Server
 from testing.job import PATIENCE_S, Job
+from testing.waiting import until
 from tests.e2e.conftest import MakeJob
 
 pytestmark = [

@@ -18,9 +18,10 @@ from streaming.loopback import LoopbackKafka
 from streaming.loopback.ports import free_port
 from streaming.wall_clock import now_ms
 from testing import tables
-from testing.hook import Told, until
+from testing.hook import Told
 from testing.http_server import Server
 from testing.job import EVENKEEL, PATIENCE_S, child_environment
+from testing.waiting import until
 from testing.workload import end_offsets, folded, recorded, send
 from testing.written import commit
 from tests.cli.test_notify import configured

@@ -23,9 +23,10 @@ from streaming.loopback import LoopbackKafka
 from streaming.notifier.state_files import POSITION, Position, SinkState, load
 from streaming.wall_clock import now_ms
 from testing import tables
-from testing.hook import RULES, until
+from testing.hook import RULES
 from testing.http_server import Server
 from testing.job import PATIENCE_S, Job
+from testing.waiting import until
 from tests.releases.kept import RELEASES, Release, newest_ts
 
 KILLS = int(os.environ.get("EVENKEEL_UPGRADE_KILLS", "2"))

@@ -22,7 +22,7 @@ from streaming.notifier.sink_view import Route
 from streaming.notifier.sink_worker import SinkStatus
 from streaming.notifier.threads import Destination, NotifierSettings, SettingsInForce, deliver
 from streaming.sinks.sink import Message, Sink
-from testing.hook import until
+from testing.waiting import until
 from testing.written import commit
 from tests.metrics.scraping import Scrape, get, of_process, scrape
 from tests.notifier.facts import NOW, alert, health

@@ -14,9 +14,10 @@ from streaming.notifier.exposed import NotifierCounts
 from streaming.notifier.state_files import StateInUse, locked_folder
 from streaming.notifier.threads import SettingsInForce, deliver
 from testing.http_server import Server
+from testing.waiting import until
 from testing.written import commit
 from tests.notifier.facts import alert, health
-from tests.notifier.test_threads import Clock, clock, hook, plan, said, serving, until  # noqa: F401
+from tests.notifier.test_threads import Clock, clock, hook, plan, said, serving  # noqa: F401
 
 
 @pytest.fixture

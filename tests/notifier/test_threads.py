@@ -1,7 +1,6 @@
 """The whole notifier: a facts table on one side, real servers on the other. The clock is the test's."""
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +28,7 @@ from streaming.sinks.sink import Sink
 from streaming.sinks.webhook import WebhookSink
 from streaming.standby import Standby
 from testing.http_server import Answer, Server
+from testing.waiting import until
 from testing.written import commit
 from tests.notifier.facts import NOW, S, alert, health
 from tests.notifier.receiver import AT_ONCE, LIMITS
@@ -78,13 +78,6 @@ def serving(plan: NotifierSettings) -> Iterator[SettingsInForce]:
     finally:
         stop.set()
         thread.join()
-
-
-def until(happens: Callable[[], Any], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not happens():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def hook(server: Server, name: str = "hook", timeout_s: float = 5) -> WebhookSink:

@@ -17,7 +17,7 @@ from streaming.projections import process as projections_process
 from streaming.projections.new_facts import ROWS_A_BATCH
 from streaming.projections.process import NICENESS, ProjectionSettings, keep_projecting, keep_running
 from streaming.projections.progress import read_progress
-from testing.hook import until
+from testing.waiting import until
 from testing.written import commit
 from tests.projections.story import all_rows, read, three_days
 

@@ -20,6 +20,7 @@ from streaming.core.default_settings import DEFAULT_SETTINGS
 from streaming.spark.facts import FactsTable
 from streaming.spark.job import prepare_to_take_over, run
 from streaming.spark.kafka_offsets import Brokers
+from testing.waiting import until
 from tests.spark.pipeline import Pipeline, fleet, folded
 
 pytestmark = [
@@ -54,13 +55,6 @@ def running(pipeline, **fields):
         assert not thread.is_alive()
 
 
-def until(condition, seconds=90):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come in time"
-        time.sleep(0.2)
-
-
 def producer(source):
     return KafkaProducer(bootstrap_servers=source.bootstrap_servers)
 
@@ -82,10 +76,10 @@ def test_the_pulse_is_seen_while_nothing_arrives_and_while_events_do(spark, kafk
     pipeline = Pipeline(spark, tmp_path, Source(topic=topic, bootstrap_servers=kafka.bootstrap_servers))
     events = fleet().events
     with running(pipeline, health_seconds=2):
-        until(lambda: pipeline.commits() > 0 and pipeline.health())
+        until(lambda: pipeline.commits() > 0 and pipeline.health(), 90)
         send(pipeline.source, events)
-        until(lambda: any(one.events for one in pipeline.health()))
-        until(lambda: pulse(pipeline)[-1].payload.status == "idle")
+        until(lambda: any(one.events for one in pipeline.health()), 90)
+        until(lambda: pulse(pipeline)[-1].payload.status == "idle", 90)
     health = pulse(pipeline)
     assert next(fact.payload.status for fact in health if fact.cluster == "") == "idle"
     assert sum(fact.payload.events for fact in health if fact.cluster == "c") == len(events)

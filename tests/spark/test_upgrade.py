@@ -22,7 +22,7 @@ from streaming.notifier.threads import Destination, NotifierSettings, SettingsIn
 from streaming.projections.projector import run_projections
 from streaming.spark.facts import FactsTable
 from streaming.spark.reseed import reseed
-from tests.notifier.test_threads import until
+from testing.waiting import until
 from tests.releases.kept import RELEASES
 from tests.spark.pipeline import Pipeline
 

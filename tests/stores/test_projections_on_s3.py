@@ -14,8 +14,8 @@ from deltalake import write_deltalake
 from schemas.facts import Fact
 from streaming.projections.progress import read_progress
 from streaming.tables.storage import delta_uri
-from testing.hook import until
 from testing.stores.servers import LoopbackStore
+from testing.waiting import until
 from testing.written import rows_of_facts
 from tests.projections.story import three_days
 

@@ -3,10 +3,10 @@
 import os
 import shutil
 import time
-from collections.abc import Callable
 
 import pytest
 
+from testing.waiting import until
 from tests.systemd.booted import SYSTEMD, Booted
 
 pytestmark = [
@@ -45,13 +45,6 @@ CREDENTIALS = {
 NO_RIGHTS = "0000000000000000"
 
 
-def until(true: Callable[[], bool], within_s: float, what: str) -> None:
-    deadline = time.monotonic() + within_s
-    while not true():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.2)
-
-
 @pytest.mark.deep("systemd starts every service, and a watchdog is waited for")
 def test_services_work_in_their_sandbox_and_one_that_hangs_is_started_again() -> None:
     names = [f"evenkeel-{name}.service" for name in ("collect", "notify", "web")]
@@ -82,14 +75,14 @@ def test_services_work_in_their_sandbox_and_one_that_hangs_is_started_again() ->
         one.inside("sed", "--in-place", "$a[job]\\nshards = 4", config)
         one.systemctl("reload", *names)
         for name in names:
-            until(lambda name=name: "job.shards changed" in one.log(name), 30, "it does not say what it refused")
+            until(lambda name=name: "job.shards changed" in one.log(name), 30, "it says what it refused")
             assert one.shown(name, "ActiveState") == "active"
         one.inside("sed", "--in-place", "$d", config)
 
         hung = one.shown("evenkeel-web.service", "MainPID")
         one.inside("kill", "-STOP", hung)
-        until(lambda: one.shown("evenkeel-web.service", "NRestarts") == "1", 30, "it is not started again")
-        until(lambda: one.shown("evenkeel-web.service", "ActiveState") == "active", 30, "it does not start again")
+        until(lambda: one.shown("evenkeel-web.service", "NRestarts") == "1", 30, "it is started again")
+        until(lambda: one.shown("evenkeel-web.service", "ActiveState") == "active", 30, "it is active again")
         for name in names:
             one.systemctl("stop", name)
             assert one.shown(name, "ExecMainStatus") == "0", one.log(name)
@@ -118,7 +111,7 @@ def test_the_job_works_in_its_sandbox() -> None:
         one.systemctl("start", "evenkeel-run.service")
         tables = "/var/lib/evenkeel/data/tables"
         written = ["test", "-d", f"{tables}/monitor_health/_delta_log"]
-        until(lambda: one.inside(*written, check=False).returncode == 0, 120, "no projections")
+        until(lambda: one.inside(*written, check=False).returncode == 0, 120, "there are projections")
         one.systemctl("stop", "evenkeel-run.service")
         said = one.log("evenkeel-run.service")
         assert one.shown("evenkeel-run.service", "ExecMainStatus") == "0", said
